@@ -1,4 +1,4 @@
-"""Typed parts of a report as the plain values of report.json."""
+"""Converts typed parts of a report to the plain values of report.json."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,15 @@ from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 CLIPPED = "clipped"
-"""Marks, in the Annotated type of a field, a list of which report.json has the beginning, and its length beside it."""
+"""Marks, in the Annotated type of a field, a list of which report.json has only the beginning, with its length beside
+it."""
 MOST_LISTED = 10
-"""Elements of such a list: a member may be assigned thousands of partitions."""
+"""Most elements of such a list: a member may be assigned thousands of partitions."""
 
 
 def plain(value: Any, *, clip: bool = False) -> Any:
-    """A dataclass as a dict, a tuple as a list, and whatever they hold likewise; anything else as it is. clip: whether
-    fields that are CLIPPED are cut.
+    """Returns a dataclass as a dict and a tuple as a list, and the same for everything in them; any other value
+    unchanged. clip: whether fields that are CLIPPED are cut.
     """
     if is_dataclass(value) and not isinstance(value, type):
         return dict(_items(value, clip=clip))
@@ -37,8 +38,8 @@ _KEYS: dict[Any, tuple[tuple[str, str, bool], ...]] = {}
 
 
 def keys_of(kind: Any) -> tuple[tuple[str, str, bool], ...]:
-    """The fields of a dataclass: name, key (the name, but for the sign after words of Python such as `from_`), and
-    whether it is CLIPPED.
+    """Returns the fields of a dataclass: name, key (the name without the underscore that keeps it apart from a Python
+    keyword, as in `from_`), and whether it is CLIPPED.
     """
     if kind not in _KEYS:
         hints = get_type_hints(kind, include_extras=True)
@@ -48,10 +49,11 @@ def keys_of(kind: Any) -> tuple[tuple[str, str, bool], ...]:
 
 
 def arguments_of(value: Any) -> Mapping[str, Any]:
-    """The fields of a dataclass as arguments of a subclass that has more of them."""
+    """Returns the fields of a dataclass as arguments of a subclass that has further fields."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def to_json(value: Any) -> str:
-    """The value as report.json has it: ASCII, so that hostile text cannot reach a terminal, with a last newline."""
+    """Returns the value as JSON in the form of report.json: ASCII, so that hostile text cannot reach a terminal, with a
+    trailing newline."""
     return json.dumps(plain(value, clip=True), indent=2, ensure_ascii=True, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""Rows of tables, and of queries over them, as dataclasses: the fields are the columns that are read."""
+"""Reads rows of tables, and of queries over them, as dataclasses: the fields are the columns that are read."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,12 +16,12 @@ __all__ = ["answers", "column_names", "grouped", "read", "select", "select_each"
 
 
 def select(database: "Database", query: str, kind: type[T]) -> list[T]:
-    """The rows of a query, whose columns have the fields' names, in any order. Raises UsageError."""
+    """Returns the rows of a query, whose columns have the fields' names, in any order. Raises UsageError."""
     return list(select_each(database, query, kind))
 
 
 def select_each(database: "Database", query: str, kind: type[T]) -> Iterator[T]:
-    """The same, one row after the other. The next query on the database ends it."""
+    """Yields the rows of a query one by one. The next query on the database ends the iteration. Raises UsageError."""
     converters = column_converters(kind)
     names, found = database.query(query)
     for row in found:
@@ -29,7 +29,8 @@ def select_each(database: "Database", query: str, kind: type[T]) -> Iterator[T]:
 
 
 def answers(database: "Database", name: str, kind: type[T]) -> list[T]:
-    """The rows that answer a saved question; none where the dataset lacks a table that it reads. Raises UsageError."""
+    """Returns the rows that answer a saved question; none where the dataset lacks a table that it reads. Raises
+    UsageError."""
     from kafkascope_analyzer.sql.saved import question
 
     asked = question(name)
@@ -37,12 +38,12 @@ def answers(database: "Database", name: str, kind: type[T]) -> list[T]:
 
 
 def column_names(kind: type[Any]) -> str:
-    """The columns of the kind as a query names them."""
+    """Returns the columns of the kind as a query names them."""
     return ", ".join(column_converters(kind))
 
 
 def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """The rows by a key of theirs, in their order."""
+    """Returns the rows grouped by a key, each group in the order of the rows."""
     found: dict[K, list[T]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)

@@ -1,6 +1,6 @@
-"""A report as SARIF 2.1.0 (OASIS), for code hosts and viewers of results of checks: a run for each cluster.
+"""A report as SARIF 2.1.0 (OASIS), for code hosts and viewers of check results: one run for each cluster.
 
-A result is at a capture, and the line of its region is the number of the packet, as Wireshark counts.
+The location of a result is a capture file; the line of its region is the packet number, as Wireshark counts.
 """
 
 import json
@@ -19,7 +19,7 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def sarif_of(model: Report | ClusterReports) -> str:
-    """The report, or those of all clusters, with a last newline."""
+    """Returns the report, or the reports of all clusters, with a trailing newline."""
     runs = [_run(report) for report in each_report(model)]
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": runs}, indent=2) + "\n"
 
@@ -62,5 +62,5 @@ def _location(place: Place, captures: Sequence[str]) -> dict[str, object]:
 
 
 def _uri(capture: str) -> str:
-    """The name of a capture, as the user gave it, as a URI reference."""
+    """Returns the name of a capture, as the user gave it, as a URI reference."""
     return quote(capture, safe="/:@!$&'()*+,;=~%?#[]" if "://" in capture else "/~")

@@ -1,6 +1,6 @@
-"""What a trace shows, made of the dataset's tables; report.trace draws it and reads none.
+"""The rows of a trace, made from the dataset's tables. report.trace draws them and reads no table.
 
-Rows come one after the other in the order of the trace. Requests are sorted a stretch of time after the other, so that
+Rows come one after the other in the order of the trace. Requests are sorted one span of time after the other, so that
 memory does not grow with their number.
 """
 
@@ -34,7 +34,7 @@ from kafkascope_spark.stories.tables import (
 T = TypeVar("T")
 MEMORY = "256MB"
 REQUESTS_AT_A_TIME = 100_000
-"""Requests, about, of a stretch of time that is sorted at once."""
+"""Approximate number of requests in a span of time that is sorted at once."""
 _TABLES = [
     *(CAPTURES, CLIENTS, CONNECTIONS, RECOVERIES, RECOVERY_STEP_ROWS, REQUESTS, STARTUPS, STARTUP_STEP_ROWS),
     *(BROKER_STATES, INCIDENTS, PARTITION_FLOW, REBALANCES, STALLS, TRANSACTIONS),
@@ -72,7 +72,7 @@ class TraceConnection:
 
 @dataclass(frozen=True, slots=True)
 class TraceRequest:
-    """A request. recovery_ids: the recoveries that it met an error of, or ended."""
+    """A request. recovery_ids: the recoveries for which it returned an error, or that it ended."""
 
     request_id: str
     conn_id: str
@@ -153,7 +153,7 @@ class TraceRecovery:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionStep:
-    """An error or a success of a recovery that no request shows, only the connection."""
+    """An error or a success of a recovery that only the connection shows, not a request."""
 
     conn_id: str
     ts_ns: int
@@ -201,8 +201,8 @@ order by ts_ns, recovery_id, seq
 
 
 class TraceModel:
-    """The rows of a trace. A table that the dataset lacks has none. Each method raises UsageError where a table cannot
-    be read, also while its rows are read.
+    """The rows of a trace. There are none of a table that the dataset lacks. Each method raises UsageError where a
+    table cannot be read, also while its rows are read.
     """
 
     def __init__(self, database: Database) -> None:
@@ -211,18 +211,18 @@ class TraceModel:
         """the one cluster that the trace is of; None where it is of all that was captured"""
         self.begin_ns: int = next(database.query("select min(first_ns) from captures")[1])[0] or 0
         self.cluster = ClusterTraceModel(database, self.begin_ns)
-        """what is of no one client"""
+        """rows about the cluster, not about one client"""
 
     def clients(self) -> Iterator[TraceClient]:
-        """The clients, by the time they were first seen."""
+        """Returns the clients, by the time they were first seen."""
         return select_each(self._database, _CLIENTS, TraceClient) if self._database.has("clients") else iter(())
 
     def connections(self) -> Iterator[TraceConnection]:
-        """All connections by time."""
+        """Returns all connections by time."""
         return select_each(self._database, _CONNECTIONS, TraceConnection)
 
     def requests(self) -> Iterator[TraceRequest]:
-        """All requests by time."""
+        """Returns all requests by time."""
         joined = self._database.has("recovery_steps")
         words = {"recoveries": "found", "join": _RECOVERIES_OF_REQUESTS} if joined else {"recoveries": "[]", "join": ""}
         words["columns"] = column_names(TraceRequest)
@@ -230,8 +230,8 @@ class TraceModel:
             yield from select_each(self._database, _REQUESTS.format(**words, first=first, end=end), TraceRequest)
 
     def _stretches(self) -> list[int]:
-        """Times, ascending, between which there are not many more than REQUESTS_AT_A_TIME requests; from the first on
-        and until after the last. Where exactly they lie changes nothing in the trace.
+        """Returns ascending times that divide the requests into spans with at most about REQUESTS_AT_A_TIME each, from
+        the first request to after the last. Their exact positions do not change the trace.
         """
         counts = "select count(*), min(ts_ns), max(ts_ns) from requests"
         n, first_ns, last_ns = next(self._database.query(counts)[1])
@@ -245,19 +245,19 @@ class TraceModel:
         return [first_ns, *sorted({int(ns) for ns in inner if first_ns < ns <= last_ns}), last_ns + 1]
 
     def starts(self) -> Iterator[TraceStart]:
-        """The starts by time."""
+        """Returns the starts by time."""
         return self._story("startups", _STARTS, TraceStart)
 
     def start_steps(self) -> Iterator[TraceStep]:
-        """The steps of all starts by time."""
+        """Returns the steps of all starts by time."""
         return self._story("startups", _STEPS, TraceStep)
 
     def recoveries(self) -> Iterator[TraceRecovery]:
-        """The recoveries by time."""
+        """Returns the recoveries by time."""
         return self._story("recoveries", _RECOVERIES, TraceRecovery)
 
     def connection_steps(self) -> Iterator[ConnectionStep]:
-        """The steps of recoveries that only connections show, by time."""
+        """Returns the steps of recoveries that only connections show, by time."""
         return self._story("recovery_steps", _CONNECTION_STEPS, ConnectionStep)
 
     def _story(self, table: str, query: str, kind: type[T]) -> Iterator[T]:
@@ -268,7 +268,7 @@ class TraceModel:
 
 @contextmanager
 def trace_model(dataset: Dataset) -> Iterator[TraceModel]:
-    """The model, as long as its database is open. Raises UsageError where a table cannot be read."""
+    """Yields the model while its database is open. Raises UsageError where a table cannot be read."""
     with (
         temporary_folder("trace") as scratch,
         Database(dataset, tables=_TABLES, scratch=scratch, memory_limit=MEMORY) as database,

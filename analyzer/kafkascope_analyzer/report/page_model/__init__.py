@@ -1,4 +1,5 @@
-"""What the HTML page shows beyond report.json, made of the dataset's tables; report.html draws it and reads none.
+"""The data that the HTML page shows beyond report.json, made from the dataset's tables. report.html draws it and reads
+no table.
 
 page_model   the whole: the story, and the requests as columns
 story        everything but the columns, as one dataclass, whose types the page's script gets

@@ -1,6 +1,6 @@
 """Starts and recoveries as the bands that the timeline draws on the lanes of clients, with their words.
 
-Of a client's recoveries from one cause only the one that lasted longest is a band.
+Only the longest of a client's recoveries from one cause is a band.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRe
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A start or a recovery. to_ns: None where it is not over; lines: of the tooltip; steps: with their times."""
+    """A start or a recovery. to_ns: None where it is not over; lines: lines of the tooltip; steps: steps with their
+    times."""
 
     client_instance_id: str
     kind: str
@@ -25,7 +26,7 @@ class Band:
 
 
 def bands_of(starts: Sequence[WordedStart], recoveries: Sequence[WordedRecovery], end_ns: int) -> tuple[Band, ...]:
-    """The bands. end_ns: the capture's last nanosecond."""
+    """Returns the bands. end_ns: the capture's last nanosecond."""
     return (
         *(_start(row, row.start_ns) for row in starts if row.start_ns is not None),
         *(_recovery(row, end_ns) for row in _longest(recoveries, end_ns)),

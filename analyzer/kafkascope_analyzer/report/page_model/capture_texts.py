@@ -1,4 +1,4 @@
-"""The capture in words: the page's title, the line under it, and what could not be read."""
+"""The capture in words: the page's title, the line under it, and sentences about what could not be read."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.plain import arguments_of
 
 @dataclass(frozen=True, slots=True)
 class WordedCapture(Capture):
-    """The capture with its words. origin: the time that all others are counted from."""
+    """The capture with its words. origin: the time from which all others are counted."""
 
     title: str
     facts: tuple[str, ...]
@@ -22,8 +22,8 @@ class WordedCapture(Capture):
 
 
 def capture_facts(model: Traffic) -> tuple[str, ...]:
-    """When it began, how long it is, its packets, connections and requests, how much of Kafka's bytes was decoded, and
-    what the cluster is."""
+    """Returns when the capture began, its length, packets, connections and requests, how much of Kafka's bytes was
+    decoded, and facts about the cluster."""
     capture, ledger = model.capture, model.capture.ledger
     facts = [
         capture.start,
@@ -43,14 +43,16 @@ def _decoded(ledger: ByteTotals) -> str:
 
 
 def unread_texts(model: Traffic, capture: Capture) -> tuple[str, ...]:
-    """Whose clocks the times are by and what the capture could not show, in sentences; last, what TCP did."""
+    """Returns sentences about the clocks of the times and about what the capture does not show; last, about
+    TCP events."""
     texts = (*model.capture_points.sentences, *doubts(model.unread, capture))
     events = [f"{row.n:,} {row.event.replace('_', ' ')}" for row in model.unread.tcp_events]
     return (*texts, f"TCP: {', '.join(events)}") if events else texts
 
 
 def worded_capture(model: Traffic, dataset_name: str) -> WordedCapture:
-    """The capture; of its files' paths only the names: a report is shown to others."""
+    """Returns the capture for the page. Of its files' paths it has only the names, because a report is
+    shown to others."""
     files = tuple(replace(file, path=Path(file.path or "").name) for file in model.capture.files)
     capture = replace(model.capture, files=files)
     return WordedCapture(
@@ -64,8 +66,8 @@ def worded_capture(model: Traffic, dataset_name: str) -> WordedCapture:
 
 
 def _title(capture: Capture, dataset_name: str) -> str:
-    """The capture's name: its file's, and where it has several, or none with a name, the dataset's; then the cluster,
-    where the page is of one of several."""
+    """Returns the capture's name: its file's name; with several files, or none with a name, the dataset's; then the
+    cluster, where the page is about one of several."""
     names = [file.path or "" for file in capture.files]
     name = names[0] if len(names) == 1 and names[0].strip("-") else dataset_name.removesuffix(".kscope")
     of = capture.of_cluster

@@ -1,4 +1,4 @@
-"""Clients as the page shows them: the name of each, what is known of it, its first start, and what it met."""
+"""Clients in the words of the page: the name of each, facts about it, its first start, and its problems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,8 +19,8 @@ def with_client_texts(
     outcomes: Mapping[str, ClientOutcome],
     start_ns: int,
 ) -> tuple[LaneClient, ...]:
-    """The clients of the lanes with their words. outcomes: how each fared; start_ns: the capture's first
-    nanosecond."""
+    """Returns the clients of the lanes with their words. outcomes: outcome of each client; start_ns: the capture's
+    first nanosecond."""
     started: dict[str, WordedStart] = {}
     for row in starts:
         started.setdefault(row.client_instance_id, row)
@@ -47,8 +47,9 @@ def with_client_texts(
 
 
 def name_of(client: LaneClient) -> str:
-    """The client id, else the principal, else that it has none and its address. The client id of a broker's own client
-    may be a bare node id: with the address beside it nobody takes it for another client's.
+    """Returns the client id; else the principal; else the address and that there is no client id. The client id of a
+    broker's own client may be a bare node id: it is given with the address, so that it is not mistaken for another
+    client's.
     """
     named, place = client.client_id or client.principal, safe(client.client_ip or "?")
     if named and named.isdecimal():
@@ -57,7 +58,7 @@ def name_of(client: LaneClient) -> str:
 
 
 def _what(client: LaneClient) -> str:
-    """The second line of its label: what it is, its connections, its errors."""
+    """Returns the second line of its label: kind, connections, errors."""
     kind = "no client known" if client.kind == UNASSIGNED else kind_text(client.kind)
     errors = f" · {count(client.n_errors, 'error')}" if client.n_errors else ""
     return f"{kind} · {count(len(client.conns), 'connection')}{errors}"

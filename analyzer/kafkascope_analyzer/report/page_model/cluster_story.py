@@ -1,4 +1,4 @@
-"""Who led and coordinated what, from when on: what the page needs to draw the cluster at any moment."""
+"""Leaders and coordinators over time: the data from which the page draws the cluster at any moment."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkascope_analyzer.report.model.topology import ClusterChange, TopologyBro
 from kafkascope_analyzer.report.plain import arguments_of
 
 MOST_SUBJECTS = 2_000
-"""Partitions and coordinator keys whose owners are listed; those that moved first."""
+"""Most partitions and coordinator keys whose owners are listed; those that moved first are kept."""
 MOST_CHANGES = 5_000
 
 
@@ -23,7 +23,7 @@ class WordedChange(ClusterChange):
 
 @dataclass(frozen=True, slots=True)
 class BrokerPresence:
-    """A broker that left the lists of Metadata or came back."""
+    """A broker that Metadata stopped listing, or listed again."""
 
     at_ns: int
     node_id: int
@@ -32,7 +32,7 @@ class BrokerPresence:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The nodes that owned something, and since when each."""
+    """The nodes that led or coordinated something, each with the time from which on it did."""
 
     kind: str
     subject: str
@@ -42,7 +42,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class ClusterStory:
-    """The brokers, what changed, and who owned what."""
+    """The brokers, their changes, and the leaders and coordinators over time."""
 
     brokers: tuple[TopologyBroker, ...]
     n_changes: int
@@ -52,7 +52,7 @@ class ClusterStory:
 
 
 def load_cluster(dataset: Dataset) -> ClusterStory:
-    """Changes as `kafkascope topology` lists them; owners by subject."""
+    """Returns the changes that `kafkascope topology` lists, and leaders and coordinators by subject."""
     model = topology_model(dataset)
     changes = [_with_text(change) for change in model.changes or ()]
     owners = _owners(dataset)
@@ -71,7 +71,7 @@ def _with_text(change: ClusterChange) -> WordedChange:
 
 
 def _text(change: ClusterChange) -> str:
-    """What changed, in a sentence without its time."""
+    """Returns a change in a sentence without its time."""
     name = safe(change.subject)
     if change.kind == "broker":
         return f"{name} {'left the brokers that Metadata lists' if change.what == GONE else 'is listed again'}"

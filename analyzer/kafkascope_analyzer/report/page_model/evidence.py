@@ -1,4 +1,4 @@
-"""The requests that findings, episodes and starts name as their proof: what they are and their packet numbers."""
+"""The requests that findings, episodes and starts name as their proof, with their APIs and packet numbers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class _Request(Row):
 
 
 def load_evidence(dataset: Dataset, named: Iterable[str | None]) -> dict[str, Evidence]:
-    """request_id -> the request, for those of the named that are requests."""
+    """Loads request_id -> the request, for the ids that are requests."""
     wanted = list(dict.fromkeys(name for name in named if name))[:MOST_REQUESTS]
     found = {row.request_id: _evidence(row) for row in read(dataset, _Request, one_of("request_id", wanted))}
     return {name: found[name] for name in wanted if name in found}
@@ -74,7 +74,7 @@ def _evidence(row: _Request) -> Evidence:
 
 
 def named_by_groups(transactions: "Iterable[WordedTransaction]", rebalances: "Iterable[Rebalance]") -> Iterator[str]:
-    """The ids that transactions and rebalances name."""
+    """Yields the ids of the proofs of transactions and rebalances."""
     for transaction in transactions:
         yield from transaction.evidence
     for rebalance in rebalances:
@@ -82,7 +82,7 @@ def named_by_groups(transactions: "Iterable[WordedTransaction]", rebalances: "It
 
 
 def named_by_clients(recoveries: "Iterable[WordedRecovery]", starts: "Iterable[WordedStart]") -> Iterator[str | None]:
-    """The ids that recoveries and starts name."""
+    """Yields the ids of the proofs of recoveries and starts."""
     for recovery in recoveries:
         yield from recovery.evidence or ()
         yield from (step.request_id for step in recovery.steps)
@@ -91,7 +91,7 @@ def named_by_clients(recoveries: "Iterable[WordedRecovery]", starts: "Iterable[W
 
 
 def proved_by(model: Report) -> Iterator[str]:
-    """The ids that prove incidents and findings."""
+    """Yields the ids of the proofs of incidents and findings."""
     for incident in (*model.incidents.listed, *model.incidents.routine):
         yield from (proof.id for proof in incident.evidence)
     for finding in model.findings.listed:

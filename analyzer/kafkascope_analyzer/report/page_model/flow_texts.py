@@ -7,12 +7,12 @@ from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow
 from kafkascope_analyzer.report.model.flow_figures import flow_figures, records
 
 MOST_FLOWS = 60
-"""Pairs of topic and reader that the page shows; report.json has more."""
+"""Most pairs of topic and reader that the page shows; report.json has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class LagBand:
-    """A slice at whose end the reader was behind; share: of the most that it was behind."""
+    """A time slice at whose end the reader was behind. share: its lag relative to the reader's maximum lag."""
 
     from_ns: int
     to_ns: int
@@ -21,7 +21,7 @@ class LagBand:
 
 @dataclass(frozen=True, slots=True)
 class PageTopicFlow:
-    """A topic and who reads it. figures, partitions, slices: cells of tables."""
+    """A topic and its reader. figures, partitions, slices: cells of tables."""
 
     topic: str
     reader: str
@@ -47,7 +47,7 @@ class PageFlow:
 
 
 def flow_texts(flow: Flow) -> PageFlow:
-    """The section `flow` of the report as the page shows it, with figures in the order of the columns."""
+    """Returns the section `flow` of the report in the form of the page, with figures in the order of the columns."""
     listed = flow.listed[:MOST_FLOWS]
     left = flow.n - len(listed)
     more = f"… and {count(left, 'topic and reader', 'topics and readers')} more (report.json)." if left else ""
@@ -72,7 +72,7 @@ def _topic(row: TopicFlow, slice_ms: int) -> PageTopicFlow:
 
 
 def _lags(row: TopicFlow, slice_ms: int) -> tuple[LagBand, ...]:
-    """The slices at whose end the reader was behind."""
+    """Returns the time slices at whose end the reader was behind."""
     highest = row.lag_max or 0
     behind = [(one.ts_ns, one.lag) for one in row.over_time if one.lag and highest]
     return tuple(LagBand(ts_ns, ts_ns + slice_ms * NS_PER_MS, round(lag / highest, 4)) for ts_ns, lag in behind)

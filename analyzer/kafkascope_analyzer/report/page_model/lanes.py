@@ -1,6 +1,7 @@
 """The timeline's lanes: client instances, and under each its connections with their roles, marks and ends.
 
-A connection that no client instance has (no stories, or too little seen of it) comes under its client's address.
+A connection that belongs to no client instance (no stories, or too little traffic) is listed under its client's
+address.
 """
 
 import heapq
@@ -29,18 +30,19 @@ from kafkascope_spark.stories.clients.table import CLIENT_KINDS
 
 C = TypeVar("C", "LaneConnection", "LaneClient")
 MOST_LANES = 10_000
-"""Connections with a lane; those with most requests and errors, where there are more."""
+"""Most connections with a lane; where there are more, those with most requests and errors."""
 MOST_CLIENT_IDS = 3
 MOST_EVENTS = 20_000
 UNASSIGNED = "unassigned"
 """Kind of the entry for the connections of an address that belong to no client instance."""
 EVENTS = {"refused": 0, "rst": 1, "gap": 2, "zero_window": 3, "fin": 4, "syn_retry": 5}
-"""TCP events that are marked; where there are too many, those with the lower number."""
+"""TCP events that are marked on lanes. Where there are too many, those with the lower number are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneRole:
-    """What a connection did since when. text: for what, and how sure; family: whose colour it has."""
+    """A role of a connection and the time from which on it has it. text: its purpose, and how certain it is; family:
+    the family whose colour it has."""
 
     role: Annotated[str, "the role", ROLES]
     text: str
@@ -50,7 +52,8 @@ class LaneRole:
 
 @dataclass(frozen=True, slots=True)
 class LaneConnection(ConnectionRow):
-    """A connection. client: its place among the clients; family: whose colour it has, None where no role is known."""
+    """A connection. client: its index among the clients; family: the family whose colour it has, None where no role is
+    known."""
 
     close_ns: int | None
     principal: str | None
@@ -63,13 +66,13 @@ class LaneConnection(ConnectionRow):
 
     @property
     def order(self) -> tuple[int, str]:
-        """What sorts the connections of a client."""
+        """Sort key of the connections of a client."""
         return self.first_ns, self.conn_id
 
 
 @dataclass(frozen=True, slots=True)
 class LaneClient(ClientFacts):
-    """A client instance, or an address whose connections belong to none. conns: places among the connections."""
+    """A client instance, or an address whose connections belong to none. conns: indices into the connections."""
 
     kind: Annotated[str, "what it is", (*CLIENT_KINDS, UNASSIGNED)]
     n_connections: int = 0
@@ -86,7 +89,7 @@ class LaneClient(ClientFacts):
 
 @dataclass(frozen=True, slots=True)
 class TcpEvents:
-    """What TCP did on the lanes, as columns in the order of the lanes."""
+    """TCP events on the lanes, as columns in the order of the lanes."""
 
     conn: tuple[int, ...]
     event: tuple[str, ...]
@@ -113,7 +116,7 @@ class _Event(Row):
 
 
 def load_lanes(dataset: Dataset) -> Lanes:
-    """The lanes. Raises UsageError where a table cannot be read."""
+    """Loads the lanes. Raises UsageError where a table cannot be read."""
     n_all = dataset.rows(CONNECTIONS.name)
     chosen = heapq.nsmallest(MOST_LANES, read(dataset, LaneConnection), key=_weight)
     found = {
@@ -131,7 +134,7 @@ def load_lanes(dataset: Dataset) -> Lanes:
 
 
 def _counted(rows: Iterable[C], *, is_whole: bool) -> Iterator[C]:
-    """The connections or clients. is_whole: whether all of each is read; else they are without their totals."""
+    """Yields the connections or clients. is_whole: whether all rows of each are read; else they have no totals."""
     return iter(rows) if is_whole else (replace(row, n_requests=None, n_errors=None) for row in rows)
 
 
@@ -147,7 +150,7 @@ def _ends_named(row: LaneConnection) -> LaneConnection:
 def _with_connections(
     dataset: Dataset, found: Mapping[str, LaneConnection]
 ) -> Iterator[tuple[LaneClient, list[LaneConnection]]]:
-    """Clients with those of their connections that have a lane; without any they are left out."""
+    """Yields clients with those of their connections that have a lane. Clients without any are left out."""
     owners = connections_of_clients(dataset)
     clients = sorted(
         _counted(read(dataset, LaneClient), is_whole=dataset.has_whole_clients),
@@ -166,7 +169,7 @@ def _with_connections(
 
 
 def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
-    """A client for an address that has connections without one."""
+    """Returns a client that stands for an address with connections that belong to no client instance."""
     names = Counter(name for row in mine for name in row.client_ids)
     return LaneClient(
         client_instance_id=f"address {ip}",

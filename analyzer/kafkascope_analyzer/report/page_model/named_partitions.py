@@ -1,4 +1,4 @@
-"""Topic-partitions that the kept requests name, with offset and error: a few of each request.
+"""Topic-partitions of the kept requests, with offset and error: a few of each request.
 
 Those with errors come first, then one of each topic.
 """
@@ -18,15 +18,15 @@ from kafkascope_analyzer.report.page_model.thinning import Columns, Ints, intege
 
 MOST_OF_ONE = 12
 MOST_WAITING = 1_000_000
-"""Rows that may wait before they are sorted and cut to MOST_OF_ONE a request."""
+"""Most rows that are collected before they are sorted and cut to MOST_OF_ONE per request."""
 _COLUMNS = ["request_id", "conn_id", "topic", "partition", "partition_offset", "error_code", "error_name", "topic_id"]
 
 
 def load_partitions(
     dataset: Dataset, conns: dict[str, int], keys: Ints, names: tuple[Names, Names]
 ) -> dict[str, NDArray[Any]]:
-    """Columns: `n_named` by request (in the order of keys), then by topic-partition `topic`, `partition`, `offset` (-1:
-    none), `partition_error`. names: topics and error names, which this adds to.
+    """Returns columns: `n_named` by request (in the order of keys), then by topic-partition `topic`, `partition`,
+    `offset` (-1: none), `partition_error`. names: topics and error names, to which new ones are added.
     """
     topics, errors = names
     order = np.argsort(keys)
@@ -54,8 +54,8 @@ def load_partitions(
 
 
 def _first_few(parts: list[Columns]) -> Columns:
-    """The first few partitions of each request: those with errors, one of each topic, then the others; what request and
-    response both name is one row.
+    """Returns the first few partitions of each request: those with errors, one of each topic, then the others. A
+    partition that request and response both contain is one row.
     """
     if not parts:
         return {name: np.empty(0, np.int64) for name in ("row", "topic", "partition", "offset", "error")}
@@ -64,7 +64,7 @@ def _first_few(parts: list[Columns]) -> Columns:
     keys = np.stack([rows["row"], rows["topic"], rows["partition"]])[:, order]
     first = first_of_runs(*keys)
     rows = {name: column[order[first]] for name, column in rows.items()}
-    again = np.zeros(len(rows["row"]), bool)  # the topic was named by the row before, and of the same request
+    again = np.zeros(len(rows["row"]), bool)  # the previous row has the same topic and request
     again[1:] = (rows["row"][1:] == rows["row"][:-1]) & (rows["topic"][1:] == rows["topic"][:-1])
     order = np.lexsort((rows["partition"], rows["topic"], again, rows["error"] == 0, rows["row"]))
     row = rows["row"][order]

@@ -21,15 +21,15 @@ from kafkascope_analyzer.report.page_model.thinning import BUDGET
 
 @dataclass(frozen=True, slots=True)
 class PageModel:
-    """What the page shows. columns: the requests, and the topic-partitions that they name, as arrays by name."""
+    """All data of the page. columns: the requests, and their topic-partitions, as arrays by name."""
 
     story: Story
     columns: Mapping[str, NDArray[Any]]
 
 
 def page_model(dataset: Dataset, report: Report, budget: int = BUDGET) -> PageModel:
-    """The page's model. report: what report_model gave for the dataset; budget: requests that the page may have.
-    Raises UsageError where a table cannot be read.
+    """Returns the page's model. report: the result of report_model for the dataset; budget: most requests that the page
+    may have. Raises UsageError where a table cannot be read.
     """
     dataset = kept(dataset)
     start_ns, end_ns = report.capture.begin_ns, report.capture.end_ns or 0

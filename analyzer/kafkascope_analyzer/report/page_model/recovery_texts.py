@@ -1,4 +1,4 @@
-"""Recoveries in words: the steps of each, and those of one cause together."""
+"""Recoveries in words: the steps of each, and the recoveries of one cause together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from kafkascope_analyzer.report.rows import grouped
 from kafkascope_spark.stories.recoveries.table import RecoveryOutcome
 
 MOST_ALIKE = 8
-"""Recoveries of one cause that are shown beside the worst of them."""
+"""Most recoveries of one cause that are shown besides the worst of them."""
 _STEPS = {
     "error": "error",
     "backoff": "client pauses",
@@ -28,8 +28,8 @@ _WITH_API = ("error", "success")
 
 @dataclass(frozen=True, slots=True)
 class PageCause:
-    """Recoveries of a client from one cause. worst: the recovery_id of the one that stands for all; alike: those of the
-    first others.
+    """Recoveries of a client from one cause. worst: the recovery_id of the one that represents all; alike: recovery_ids
+    of the first others.
     """
 
     client_instance_id: str
@@ -44,7 +44,8 @@ class PageCause:
 def with_step_texts(
     recoveries: Sequence[WordedRecovery], evidence: Mapping[str, Evidence], nodes: Mapping[str, int | None]
 ) -> tuple[WordedRecovery, ...]:
-    """The recoveries with the words of their steps, and the broker of a step where only its connection shows it.
+    """Returns the recoveries with the words of their steps. The broker of a step that only a connection shows is the
+    connection's.
 
     evidence: requests by id; nodes: the brokers of connections.
     """
@@ -81,7 +82,7 @@ def _step_text(step: WordedStep, node_id: int | None, api_name: str | None) -> s
 
 
 def causes_of(recoveries: Sequence[WordedRecovery], start_ns: int) -> tuple[PageCause, ...]:
-    """Recoveries of one client from one cause as one entry, by the time of the first."""
+    """Returns the recoveries of one client from one cause as one entry, by the time of the first."""
     return tuple(_cause(members, start_ns) for members in grouped(recoveries, lambda row: row.cause_key).values())
 
 

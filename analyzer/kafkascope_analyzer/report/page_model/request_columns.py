@@ -22,11 +22,11 @@ from kafkascope_analyzer.report.page_model.thinning import BUDGET, Columns, Ints
 STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 ORPHANS = 2**31
 NO_TIME = 2**32 - 1
-"""In the columns of durations: there was no answer."""
+"""Marks a missing response in the columns of durations."""
 NO_VERSION = 65_535
-"""In the column of versions: it is not known."""
+"""Marks an unknown version in the column of versions."""
 ENCRYPTED = "encrypted request"
-"""In place of an API: only the lengths of TLS records show the request."""
+"""Stands for the API of a request that only the lengths of TLS records show."""
 _TEXT = ["conn_id", "request_id", "api_name", "error_name", "status", "group_id", "transactional_id"]
 _TEXT += ["coordinator_key", "coordinator_type", "client_id", "decoded_by"]
 _NUMBERS = {"api_key": -1, "api_version": -1, "correlation_id": -1, "ts_ns": 0, "response_last_ns": -1}
@@ -39,7 +39,7 @@ _WIDE = ("ts", "response_last_ns", "number", "request_packet_no", "response_pack
 
 @dataclass(slots=True)
 class Requests:
-    """Thinned requests by connection and time, and what their numbers mean."""
+    """Thinned requests by connection and time, and the tables of names for their numbers."""
 
     columns: Columns
     n_seen: int
@@ -59,12 +59,12 @@ class Requests:
 
     @property
     def keys(self) -> Ints:
-        """connection << 32 | number of each, in row order."""
+        """connection << 32 | number of each request, in row order."""
         return self.columns["conn"].astype(np.int64) << 32 | self.columns["number"]
 
 
 def load_requests(dataset: Dataset, conns: dict[str, int], span: tuple[int, int], budget: int = BUDGET) -> Requests:
-    """The dataset's requests on the connections conns (conn_id -> number), thinned to the budget.
+    """Loads the dataset's requests on the connections conns (conn_id -> number), thinned to the budget.
 
     span: first and last nanosecond of the capture. Requests of other connections are counted in n_unplaced.
     """
@@ -104,24 +104,24 @@ def _rows(batch: pa.RecordBatch, conns: dict[str, int], found: Requests) -> Colu
 
 
 def narrow(column: Ints) -> NDArray[np.int32]:
-    """The column in half the memory; what does not fit becomes the largest that does."""
+    """Returns the column as int32; larger values become the largest int32."""
     return np.clip(column, -(2**31), 2**31 - 1).astype(np.int32)
 
 
 def _api_names(batch: pa.RecordBatch) -> pa.Array:
-    """The API of each request, ENCRYPTED where nothing shows it."""
+    """Returns the API of each request; ENCRYPTED where it is not known."""
     encrypted = pc.equal(batch.column("decoded_by"), TLS_LENGTHS).fill_null(False)
     return pc.if_else(encrypted, ENCRYPTED, batch.column("api_name"))
 
 
 def _or_key(batch: pa.RecordBatch, name: str, key_type: str) -> pa.Array:
-    """The column, and where FindCoordinator asks for such a key, the key."""
+    """Returns the column; where FindCoordinator requests a key of that type, the key."""
     is_key = pc.equal(batch.column("coordinator_type"), key_type).fill_null(False)
     return pc.coalesce(batch.column(name), pc.if_else(is_key, batch.column("coordinator_key"), None))
 
 
 def places(column: pa.Array, known: dict[str, int]) -> Ints:
-    """The number of each value of a string column, -1 where it has none."""
+    """Returns the number of each value of a string column, -1 where it has none."""
     encoded = column.dictionary_encode()
     numbers = np.array([known.get(v, -1) for v in encoded.dictionary.to_pylist()] or [-1], np.int64)
     codes: NDArray[Any] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -129,7 +129,7 @@ def places(column: pa.Array, known: dict[str, int]) -> Ints:
 
 
 def numbers_of(batch: pa.RecordBatch) -> Ints:
-    """The number at the end of each request_id; those of orphan responses (`-r12`) count from ORPHANS on."""
+    """Returns the number at the end of each request_id. Numbers of orphan responses (`-r12`) count from ORPHANS on."""
     names, conn_ids = batch.column("request_id"), batch.column("conn_id")
     lengths = pc.min_max(pc.utf8_length(conn_ids)).as_py()
     if lengths["min"] == lengths["max"] and lengths["min"] is not None:
@@ -143,8 +143,8 @@ def numbers_of(batch: pa.RecordBatch) -> Ints:
 
 
 def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, NDArray[Any]]]:
-    """unit_ns of the times, and the narrow columns. Those named `d_...` are differences to the row before, modulo
-    2**32; `d_response` is the answer's packet minus the request's.
+    """Returns unit_ns of the times, and the narrow columns. Columns named `d_...` are differences to the previous row,
+    modulo 2**32; `d_response` is the response's packet number minus the request's.
     """
     unit_ns, rows = unit_of(end_ns - start_ns), found.columns
     asked, answered = rows["request_packet_no"], rows["response_last_ns"] >= 0
@@ -175,13 +175,13 @@ def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, 
 
 
 def is_failed(rows: Columns) -> NDArray[np.bool_]:
-    """Which requests got an error code, or no answer where they expected one."""
+    """Returns a mask of the requests with an error code, or without a response where they expected one."""
     failed: NDArray[np.bool_] = (rows["error"] > 0) | (rows["status"] == STATUSES.index("unanswered"))
     return failed
 
 
 def unit_of(duration_ns: int) -> int:
-    """The least power of ten, 10 or more, of which the duration has less than 2**32."""
+    """Returns the smallest power of ten, 10 or more, so that the duration is less than 2**32 of it."""
     unit = 10
     while duration_ns // unit >= 2**32 - 1:
         unit *= 10

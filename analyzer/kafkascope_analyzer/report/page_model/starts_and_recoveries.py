@@ -1,6 +1,6 @@
 """Starts and recoveries with their steps and their words, as many as a page can hold.
 
-Clients in trouble come first where there is more than a page can hold.
+Where there are more, clients with problems come first.
 """
 
 from collections import Counter
@@ -26,12 +26,12 @@ MOST_EPISODES = 5_000
 MOST_EPISODES_WITH_STEPS = 600
 MOST_EVIDENCE = 6
 NEVER_MS = 1_000_000_000
-"""What a recovery counts that did not end well: more than any other."""
+"""Sort value of a recovery that did not end well: larger than any duration in milliseconds."""
 
 
 @dataclass(slots=True)
 class WordedStart(Start):
-    """A start with its words. to_ns: when it was ready, else the end of its last step."""
+    """A start with its words. to_ns: when it became ready, else the end of its last step."""
 
     heading: str = ""
     ended: str = ""
@@ -41,13 +41,13 @@ class WordedStart(Start):
 
     @property
     def is_well(self) -> bool:
-        """Whether it became ready or did its work, or the capture does not have all of it."""
+        """Whether the start became ready or did its work, or the capture has only a part of it."""
         return self.outcome in ("ready", "done", "cut")
 
 
 @dataclass(slots=True)
 class WordedStep(RecoveryStep):
-    """A step with its words; at: after the first error."""
+    """A step with its words. at: time after the first error."""
 
     text: str = ""
     at: str = ""
@@ -66,7 +66,7 @@ class WordedRecovery(Recovery):
 
 
 def load_starts(dataset: Dataset, brokers: set[str], start_ns: int) -> tuple[WordedStart, ...]:
-    """The starts by time, those that went wrong or took longest where there are too many, brokers' own last."""
+    """Loads the starts by time. Where there are too many: those that went wrong or took longest, brokers' own last."""
     everyone = sorted(read(dataset, WordedStart), key=lambda row: row.startup_id)
     everyone.sort(key=lambda row: (row.client_instance_id in brokers, row.is_well, -(row.total_us or 0)))
     chosen = everyone[:MOST_STARTS]
@@ -77,7 +77,8 @@ def load_starts(dataset: Dataset, brokers: set[str], start_ns: int) -> tuple[Wor
 
 
 def worded_start(row: WordedStart, known: Start, start_ns: int) -> WordedStart:
-    """The start with its words. known: the same with all of its steps; start_ns: the capture's first nanosecond."""
+    """Returns the start with its words. known: the same start with all of its steps; start_ns: the capture's first
+    nanosecond."""
     number = f"Start {row.start_no}" if row.is_repeated else "Start"
     total = "" if row.total_us is None else span(row.total_us)
     error = f": {safe(row.error_name)}" if row.error_name else ""
@@ -101,7 +102,7 @@ def _with_few_requests(step: StartupStepRow) -> StartupStepRow:
 
 
 def load_recoveries(dataset: Dataset, start_ns: int) -> tuple[WordedRecovery, ...]:
-    """The recoveries by time, those that did not end well or took longest where there are too many."""
+    """Loads the recoveries by time. Where there are too many: those that did not end well or took longest."""
     everyone = sorted(read(dataset, WordedRecovery), key=lambda row: row.recovery_id)
     everyone.sort(key=lambda row: (*row.worst_first, -row.n_errors))
     chosen = everyone[:MOST_EPISODES]
@@ -114,7 +115,7 @@ def load_recoveries(dataset: Dataset, start_ns: int) -> tuple[WordedRecovery, ..
 
 
 def _worded_recovery(row: WordedRecovery, steps: Sequence[WordedStep], start_ns: int) -> WordedRecovery:
-    """The recovery with its words. start_ns: when the capture began."""
+    """Returns the recovery with its words. start_ns: the capture's start."""
     begun = clock(row.start_ns - start_ns)
     return replace(
         row,
@@ -130,8 +131,8 @@ def _worded_recovery(row: WordedRecovery, steps: Sequence[WordedStep], start_ns:
 def first_client(
     starts: Sequence[WordedStart], recoveries: Sequence[WordedRecovery], stalls: Sequence[StallBand], brokers: set[str]
 ) -> str:
-    """The client that the page opens first: the one whose recovery never ended or that stalled or recovered for
-    the longest time in all, else the one that started first. A broker's own client only where there is no other.
+    """Returns the client that the page opens first: the one whose recovery never ended, or with the longest stalls and
+    recoveries in total; else the one that started first. A broker's own client only where there is no other.
     """
     lost: Counter[str] = Counter()
     for row in recoveries:
@@ -146,5 +147,5 @@ def first_client(
 
 
 def brokers_of(dataset: Dataset) -> set[str]:
-    """The clients inside brokers."""
+    """Returns the client_instance_ids of clients inside brokers."""
     return {client.client_instance_id for client in read(dataset, NamedClient, one_of("kind", ["broker"]))}

@@ -1,4 +1,4 @@
-"""What the page shows besides the requests' columns, as one dataclass."""
+"""All data of the page besides the requests' columns, as one dataclass."""
 
 from dataclasses import dataclass, replace
 
@@ -81,7 +81,7 @@ class PageFamily:
 
 @dataclass(frozen=True, slots=True)
 class PageRequests:
-    """What the columns of the requests mean, and how many requests they stand for."""
+    """The meaning of the requests' columns, and the number of requests that they stand for."""
 
     n: int
     n_kept: int
@@ -99,7 +99,7 @@ class PageRequests:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Everything that the page shows."""
+    """All data of the page besides the requests' columns."""
 
     headline: PageHeadline
     incidents: PageIncidents
@@ -139,7 +139,7 @@ class Story:
 
 
 def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequests) -> Story:
-    """The story of a dataset. Raises UsageError where a table cannot be read."""
+    """Loads the story of a dataset. Raises UsageError where a table cannot be read."""
     start_ns, end_ns = model.capture.begin_ns, model.capture.end_ns or 0
     brokers, stalls = brokers_of(dataset), load_stalls(dataset)
     starts, found = load_starts(dataset, brokers, start_ns), load_recoveries(dataset, start_ns)
@@ -196,6 +196,6 @@ def _with_words(
     starts: tuple[WordedStart, ...],
     recoveries: tuple[WordedRecovery, ...],
 ) -> Lanes:
-    """The lanes with the words of their clients."""
+    """Returns the lanes with the words of their clients."""
     outcomes = client_outcomes(dataset)
     return replace(lanes, clients=with_client_texts(lanes, starts, recoveries, outcomes, model.capture.begin_ns))

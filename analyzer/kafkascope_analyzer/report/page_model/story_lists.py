@@ -1,4 +1,4 @@
-"""Which findings stand alone, rebalances by group, transactions by their id: in the order of the page."""
+"""Findings without an incident, rebalances by group, and transactions by their id, in the order of the page."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ MOST_PARTITIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class PlacedFindings(Findings):
-    """Findings, and places in `listed` of those that belong to no incident: `alone` are those above info, `notes` the
-    others. notes_title is empty where there are none.
+    """Findings, and indices into `listed` of those that belong to no incident: `alone` are above severity info, `notes`
+    the others. notes_title is empty where there are none.
     """
 
     title: str
@@ -37,7 +37,7 @@ class PlacedFindings(Findings):
 
 @dataclass(frozen=True, slots=True)
 class PageGroup:
-    """A group with the places of its rebalances."""
+    """A group with the indices of its rebalances."""
 
     name: str
     in_short: str
@@ -56,7 +56,7 @@ class PlacedRebalances:
 
 @dataclass(slots=True)
 class WordedTransaction(Transaction):
-    """A transaction with how long it took, the name of the client that fenced it, and whose reads it held back."""
+    """A transaction with its duration, the name of the client that fenced it, and the readers that it blocked."""
 
     took: str = ""
     fenced_by_name: str = ""
@@ -65,7 +65,7 @@ class WordedTransaction(Transaction):
 
 @dataclass(frozen=True, slots=True)
 class PageTransactionalId:
-    """A transactional id with the places of its transactions."""
+    """A transactional id with the indices of its transactions."""
 
     name: str
     places: tuple[int, ...]
@@ -83,7 +83,7 @@ class PlacedTransactions:
 
 
 def placed_findings(findings: Findings) -> PlacedFindings:
-    """The findings with which of them stand alone."""
+    """Returns the findings, with the indices of those that belong to no incident."""
     alone = [place for place, row in enumerate(findings.listed) if row.incident_id is None]
     notes = tuple(place for place in alone if findings.listed[place].severity == "info")
     return PlacedFindings(
@@ -96,8 +96,8 @@ def placed_findings(findings: Findings) -> PlacedFindings:
 
 
 def load_rebalances(dataset: Dataset, groups: Sequence[GroupRebalances]) -> PlacedRebalances:
-    """Rebalances by time, at most MOST_ROWS; of the partitions of each those that were unread. groups: those of the
-    report, which say for how long their partitions were unread.
+    """Loads rebalances by time, at most MOST_ROWS, each with the partitions that were unread. groups: the groups of the
+    report, which have the time for which their partitions were unread.
     """
     names, (start_ns, _) = member_names(read(dataset, Rebalance)), capture_span(dataset)
     found = heapq.nsmallest(MOST_ROWS, read(dataset, Rebalance), key=lambda row: (row.start_ns or 0, row.rebalance_id))
@@ -107,7 +107,7 @@ def load_rebalances(dataset: Dataset, groups: Sequence[GroupRebalances]) -> Plac
 
 
 def _short(row: Rebalance) -> Rebalance:
-    """The rebalance with as much as a page has room for."""
+    """Returns the rebalance with at most as many members and partitions as a page shows."""
     members = tuple(
         replace(
             member,
@@ -130,7 +130,7 @@ def _short(row: Rebalance) -> Rebalance:
 
 
 def groups_of(rebalances: Sequence[Rebalance], groups: Sequence[GroupRebalances]) -> tuple[PageGroup, ...]:
-    """Groups with the places of their rebalances; those that rebalanced most often come first."""
+    """Returns groups with the indices of their rebalances; those that rebalanced most often come first."""
     unread = {(row.group_id, row.group_protocol): row.unread_text for row in groups}
     found = grouped(enumerate(rebalances), lambda placed: (placed[1].group_id or "", placed[1].group_protocol))
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0][0], item[0][1] or ""))
@@ -147,8 +147,8 @@ def _group(key: tuple[str, str | None], placed: list[tuple[int, Rebalance]], unr
 
 
 def load_transactions(dataset: Dataset, names: Mapping[str, str], outcomes: dict[str, int]) -> PlacedTransactions:
-    """Transactions by time, at most MOST_ROWS. names: of clients, by client_instance_id; outcomes: those of the
-    report."""
+    """Loads transactions by time, at most MOST_ROWS. names: client names by client_instance_id; outcomes: number of
+    transactions by outcome, from the report."""
     found = heapq.nsmallest(
         MOST_ROWS, read(dataset, WordedTransaction), key=lambda row: (row.begin_ns or 0, str(row.transaction_no))
     )
@@ -158,7 +158,7 @@ def load_transactions(dataset: Dataset, names: Mapping[str, str], outcomes: dict
 
 
 def worded_transaction(row: WordedTransaction, names: Mapping[str, str]) -> WordedTransaction:
-    """The transaction with its words, and as much as a page has room for."""
+    """Returns the transaction with its words, and with at most as many partitions as a page shows."""
     held_back = row.held_back[:MOST_EVIDENCE]
     return replace(
         row,
@@ -179,6 +179,6 @@ def _held_back(one: BlockedConsumer, names: Mapping[str, str]) -> str:
 
 
 def transactional_ids(transactions: Sequence[Transaction]) -> tuple[PageTransactionalId, ...]:
-    """Transactional ids by name, with the places of their transactions."""
+    """Returns transactional ids by name, with the indices of their transactions."""
     found = grouped(enumerate(transactions), lambda placed: placed[1].transactional_id or "?")
     return tuple(PageTransactionalId(safe(name), tuple(n for n, _ in found[name])) for name in sorted(found))

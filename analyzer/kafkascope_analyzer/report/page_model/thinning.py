@@ -1,10 +1,10 @@
-"""Which requests the page has where there are too many, and how many each of them stands for.
+"""Chooses the requests of the page where there are too many, and how many requests each of them stands for.
 
-Every request begins on its own. Where they are more than the budget, those of one connection, API, error and status in
-one stretch of time become one: the slowest stands for all, its weight is their number. So the weights add up to all
-requests, whatever part of them is looked at. Successful requests of APIs that are repeated all the time are merged
-first, in ever longer stretches; the others only when they alone are too many. The first and the last request of each
-connection and API stay apart. Memory: one and a half times the budget.
+At first every request is kept. Where there are more than the budget, those of one connection, API, error and status in
+one span of time are merged: the slowest stands for all, and its weight is their number, so that the weights of any part
+add up to its number of requests. Successful requests of APIs that clients repeat continuously are merged first, in
+longer and longer spans; the others only when they alone are too many. The first and the last request of each connection
+and API are not merged. Memory: one and a half times the budget.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_parsers.api_keys import STEADY_APIS
 
 BUDGET = 500_000
-"""Requests in a page: it then has some 12 MB and opens in two seconds."""
+"""Most requests in a page: it then has some 12 MB and opens in two seconds."""
 FIRST_STRETCHES = 8192
-"""Stretches of time that the capture is divided into when merging begins; halved until the budget holds."""
+"""Spans of time that the capture is divided into when merging begins; the number is halved until the budget holds."""
 
 Ints = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
@@ -29,14 +29,15 @@ KEY = ("conn", "api_key", "error_code", "status")
 
 @dataclass(slots=True)
 class Stretches:
-    """How many stretches each class is merged in; 0: its requests stay apart."""
+    """The number of spans in which each class of requests is merged; 0: its requests are not merged."""
 
     data: int = 0
     other: int = 0
 
 
 class Kept:
-    """The requests so far. Columns are integer arrays; `ts` is nanoseconds, at least KEY, ts, number, latency_us."""
+    """The requests kept so far. Columns are integer arrays; `ts` is nanoseconds, at least KEY, ts, number,
+    latency_us."""
 
     def __init__(self, start_ns: int, end_ns: int, budget: int = BUDGET) -> None:
         self.stretches = Stretches()
@@ -46,7 +47,7 @@ class Kept:
         self._n = 0
 
     def add(self, columns: Columns) -> None:
-        """Takes in some requests."""
+        """Adds requests."""
         n = len(columns["ts"])
         self.n_seen += n
         self._n += n
@@ -55,13 +56,14 @@ class Kept:
             self._fit()
 
     def columns(self) -> Columns:
-        """The kept requests by connection, time, number; `weight`: how many each stands for."""
+        """Returns the kept requests by connection, time, number; `weight`: the number of requests that each
+        stands for."""
         rows = self._fit()
         order = np.lexsort((rows["number"], rows["ts"], rows["conn"])) if rows else np.empty(0, np.int64)
         return {name: rows.pop(name)[order] for name in list(rows)}
 
     def _fit(self) -> Columns:
-        """Merges until the budget holds, where it can."""
+        """Merges until the budget holds, as far as possible."""
         rows = _joined(self._parts)
         n = self._n
         more = n > self._budget and (self.stretches.data > 0 or self.stretches.other > 0 or self._coarser(rows))
@@ -73,7 +75,7 @@ class Kept:
         return self._parts[0] if rows else {}
 
     def _coarser(self, rows: Columns) -> bool:
-        """Chooses longer stretches; whether there are any."""
+        """Chooses longer spans; returns whether there are any."""
         n_data = int(np.count_nonzero(is_data(rows)))
         stretches = self.stretches
         if stretches.data != 1 and n_data > self._budget // 10:
@@ -103,13 +105,13 @@ class Kept:
 
 
 def is_data(rows: Columns) -> NDArray[np.bool_]:
-    """Which requests are of an API that is repeated all the time, and succeeded."""
+    """Returns a mask of the successful requests of APIs that clients repeat continuously."""
     well: NDArray[np.bool_] = (rows["error_code"] == 0) & (rows["status"] == 0)
     return well & np.isin(rows["api_key"], list(STEADY_APIS))
 
 
 def _is_edge(rows: Columns) -> NDArray[np.bool_]:
-    """Which requests are the first or the last of their connection and API."""
+    """Returns a mask of the first and the last request of each connection and API."""
     order = np.lexsort((rows["number"], rows["ts"], rows["api_key"], rows["conn"]))
     begins = first_of_runs(rows["conn"][order], rows["api_key"][order])
     edge = np.zeros(len(order), bool)
@@ -119,12 +121,12 @@ def _is_edge(rows: Columns) -> NDArray[np.bool_]:
 
 
 def _joined(parts: list[Columns]) -> Columns:
-    """The parts as one; they are emptied on the way, so that there are never two of everything."""
+    """Concatenates the parts. They are emptied on the way, so that memory never holds everything twice."""
     if len(parts) < 2:
         return parts[0] if parts else {}
     return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
 
 def integers(column: pa.Array, missing: int) -> Ints:
-    """A column of numbers as int64, with `missing` for null."""
+    """Returns a column of numbers as int64, with `missing` for null."""
     return np.asarray(column.cast(pa.int64()).fill_null(missing).to_numpy(zero_copy_only=False), np.int64)

@@ -26,7 +26,7 @@ class StallBand:
 
 @dataclass(frozen=True, slots=True)
 class WordedStretch(Stretch):
-    """A stretch with its times in words."""
+    """A span of time in one state, with its times in words."""
 
     begun: str
     ended: str
@@ -46,7 +46,7 @@ class WordedLane:
 
 
 def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
-    """The stalls by time; the longest where there are too many."""
+    """Loads the stalls by time; where there are too many, the longest."""
     found = sorted(read(dataset, Stall), key=lambda row: (-row.waited_ms, row.stall_id))
     chosen = sorted(found[:MOST_STALLS], key=lambda row: (row.from_ns, row.stall_id))
     return tuple(
@@ -58,7 +58,7 @@ def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
 
 
 def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[WordedLane, ...]:
-    """The lanes of brokers. start_ns, end_ns: of the capture."""
+    """Returns the lanes of brokers. start_ns, end_ns: the capture's start and end."""
 
     def worded(stretch: Stretch) -> WordedStretch:
         to_ns = stretch.to_ns

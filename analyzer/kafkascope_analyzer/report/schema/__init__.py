@@ -1,6 +1,6 @@
-"""The schema of report.json: every key with its type and a sentence, made from the dataclass Report.
+"""The schema of report.json: every key with its type and description, made from the dataclass Report.
 
-`report.schema.json` beside this file is what `report_schema()` gives, written by scripts/reference_pages.py.
+`report.schema.json` beside this file is the result of `report_schema()`, written by scripts/reference_pages.py.
 """
 
 import json
@@ -14,7 +14,7 @@ SCHEMA_FILE = "report.schema.json"
 
 
 def report_schema() -> Shape:
-    """JSON Schema, draft 2020-12, of report.json."""
+    """Returns the JSON Schema, draft 2020-12, of report.json."""
     shape = shape_of(Report)
     properties = shape["properties"]
     assert isinstance(properties, dict)
@@ -24,11 +24,11 @@ def report_schema() -> Shape:
 
 
 def schema_text() -> str:
-    """The schema as the file holds it."""
+    """Returns the schema as the text of the file."""
     return json.dumps(report_schema(), indent=1, ensure_ascii=True) + "\n"
 
 
 def packaged_schema() -> Shape:
-    """The schema that came with the package."""
+    """Returns the schema that came with the package."""
     shape: Shape = json.loads((files(__package__) / SCHEMA_FILE).read_text("ascii"))
     return shape

@@ -1,8 +1,8 @@
-"""The JSON Schema (draft 2020-12) of dataclasses: keys, types and sentences are those of their fields.
+"""The JSON Schema (draft 2020-12) of dataclasses: keys, types and descriptions are those of their fields.
 
 Every object lists all its keys and allows no other, so that a key without a description cannot get into a report. A
-field is `Annotated` with its sentence and, where there is a closed list of them, its values; the field of a `Row`
-without a sentence is a column of its table and has that one's, as all columns of a `StoryRow` do.
+field is `Annotated` with its description and, where they are a closed list, its values. A field of a `Row` without a
+description has that of the table's column, as all columns of a `StoryRow` do.
 """
 
 import inspect
@@ -19,8 +19,8 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def shape_of(kind: type, doc: str | None = None) -> Shape:
-    """A dataclass; lists that are CLIPPED have their lengths beside them. Raises TypeError for a field of a type that
-    has no shape.
+    """Returns the schema of a dataclass; lists that are CLIPPED have their lengths beside them. Raises TypeError for a
+    field whose type has no schema.
     """
     hints = get_type_hints(kind, include_extras=True)
     keys: dict[str, Shape] = {}
@@ -35,14 +35,14 @@ def shape_of(kind: type, doc: str | None = None) -> Shape:
 
 
 def summary_of(kind: type) -> str:
-    """What a class is: the first sentence of its docstring, as a sentence of the schema is written."""
+    """Returns the first sentence of a class's docstring, in the form in which the schema has descriptions."""
     first = (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ").split(". ")[0].rstrip(".")
     return first[:1].lower() + first[1:] if first[1:2].islower() or first[1:2] == " " else first
 
 
 def described(kind: type, name: str, hint: Any) -> tuple[Any, str, tuple[str, ...]]:
-    """The type of a field of a class, its sentence and the closed list of its values: its own, its column's, or those
-    of the class that it is a part of."""
+    """Returns the type of a field of a class, its description and the closed list of its values: its own, those of its
+    column, or those of the class whose part it is."""
     whole = getattr(kind, "SOURCE", None)
     if whole is not None:
         return hint, *described(whole, name, get_type_hints(whole, include_extras=True)[name])[1:]

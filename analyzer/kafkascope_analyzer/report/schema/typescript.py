@@ -1,8 +1,8 @@
 """The types of the page's data as TypeScript declarations.
 
 scripts/reference_pages.py writes them to report/html/script/facts/story.d.ts, so that the type checker compares the
-page's script with the dataclasses: a key that the page does not get is an error there. An interface has its class's
-name without a first `Page`.
+page's script with the dataclasses: a key that the page does not get is an error there. An interface has the name of its
+class without the prefix `Page`.
 """
 
 import json
@@ -23,7 +23,7 @@ _SIMPLE: dict[Any, str] = {str: "string", int: "number", float: "number", bool: 
 
 
 def story_types() -> str:
-    """The text of story.d.ts: Story, Comparison and, once each, the dataclasses in them."""
+    """Returns the text of story.d.ts: Story, Comparison and, once each, the dataclasses in them."""
     found: dict[str, type] = {}
     for root in (Story, Comparison):
         _add(root, found)
@@ -64,7 +64,8 @@ def _interface(name: str, kind: type) -> str:
 
 
 def _type(hint: Any, values: tuple[str, ...] = ()) -> str:
-    """The type of a hint; values: the texts that it is one of, where there is a closed list."""
+    """Returns the TypeScript type of a type hint. values: the texts that it is limited to, where there is a closed
+    list."""
     parts = get_args(hint)
     if NoneType in parts:
         return " | ".join(_type(part, values) for part in parts)

@@ -1,1 +1,1 @@
-"""The report on a terminal: lays out what the model says."""
+"""The report on a terminal: lays out the texts of the model."""

@@ -1,5 +1,5 @@
-"""The chronology on a terminal: an entry each, whose text goes on below itself where the terminal is too narrow for it;
-where the output goes elsewhere, a line each.
+"""The chronology on a terminal. On a terminal the text of an entry is wrapped below itself; elsewhere each entry is one
+line.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from kafkascope_analyzer.report.terminal.findings import STYLE
 from kafkascope_analyzer.report.terminal.layout import labelled, line
 
 WIDE = 110
-"""Columns from which on the ids are shown, which `kafkascope explain` takes."""
+"""Width from which on the ids are shown that `kafkascope explain` takes, in columns."""
 _GAP = 2
 
 
 def render_chronology(entries: list[Entry], width: int | None) -> Iterator[RenderableType]:
-    """The entries in lines of so many columns; None: however long they are."""
+    """Yields the entries in lines of that width, in columns; None: without wrapping."""
     if not entries:
         yield line("nothing of this is in the capture")
         return

@@ -1,4 +1,4 @@
-"""The clients on a terminal: what they are, where they connect, how they started, how they recovered."""
+"""The clients on a terminal: their kinds, connections, starts and recoveries."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -25,18 +25,18 @@ from kafkascope_spark.stories.startups.table import NOT_READY, StartupStepRow
 
 MOST_CLIENTS = 60
 FIRST_CLIENTS = 10
-"""Clients that the first screen lists, those in trouble first."""
+"""Most clients on the first screen, those with problems first."""
 MOST_IN_FULL = 12
 MOST_CONNECTIONS = 8
 MOST_STARTS = 3
 MOST_STEPS = 60
 FIRST_STEPS, LAST_STEPS = 5, 7
-"""Steps that are shown of a start that did not become ready: how it began and where it got stuck."""
+"""Steps that are shown of a start that did not become ready: from its beginning and from its end."""
 MOST_CAUSES = 8
 MOST_CAUSES_IN_FULL = 3
-"""Causes of a client whose steps are shown; the others get their first lines."""
+"""Most causes of a client whose steps are shown; the others have only their first lines."""
 FIRST_RECOVERY_STEPS, LAST_RECOVERY_STEPS = 10, 3
-"""Steps of an episode that are shown: how it began and how it ended."""
+"""Steps of an episode that are shown: from its beginning and from its end."""
 
 _STYLE = {
     "ready": "green",
@@ -52,8 +52,8 @@ _STYLE_OF_CLIENT = {"never_served": "bold red", "gave_up": "bold red", "still_op
 
 
 def render_clients(model: Report, *, everything: bool = True) -> Iterator[RenderableType]:
-    """All clients by the time they were first seen; everything: each with its start and its recoveries, then the
-    brokers' own connections in a few words. Otherwise those in trouble come first, and only a few are shown."""
+    """Yields all clients by the time they were first seen. everything: each with its start and its recoveries, then a
+    summary of the brokers' own connections. Otherwise those with problems come first, and only a few are shown."""
     found, start_ns = model.clients, model.capture.begin_ns
     if not model.stories.present or not (found.n or found.brokers.n):
         return
@@ -82,14 +82,15 @@ def render_clients(model: Report, *, everything: bool = True) -> Iterator[Render
 
 
 def _in_full(clients: Sequence[Client]) -> list[Client]:
-    """The clients that are shown in full, by time: where there are many, those in trouble, then those slow to start."""
+    """Returns the clients that are shown in full, by time: where there are many, those with problems, then those slow
+    to start."""
 
     chosen = sorted(range(len(clients)), key=lambda i: (*client_severity(clients[i]), i))[:MOST_IN_FULL]
     return [clients[i] for i in sorted(chosen)]
 
 
 def client_severity(client: Client) -> tuple[int, int, int]:
-    """Sorts clients: those in trouble, then those slow to start."""
+    """Returns the sort key of clients: those with problems, then those slow to start."""
     unwell = sum(cause.outcome != "recovered" for cause in client.recoveries)
     unwell += sum(start.outcome in NOT_READY for start in client.starts)
     slowest_us = max((start.took_us or 0 for start in client.starts), default=0)
@@ -97,7 +98,7 @@ def client_severity(client: Client) -> tuple[int, int, int]:
 
 
 def _summary(clients: Sequence[Client], start_ns: int) -> RenderableType:
-    """One line a client: when it came, what it is, how it started, how often something broke and for how long."""
+    """Returns one line for each client: when it was first seen, its kind, how it started, and its problems."""
     table = grid(("first seen", "n"), ("client", ""), ("kind", ""), ("start", ""), ("trouble", ""))
     for client in clients:
         begun = (client.first_ns or start_ns) - start_ns
@@ -196,8 +197,8 @@ def _start(start: Start, start_ns: int) -> Iterator[RenderableType]:
 
 
 def _odd_loops(client: Client) -> Iterator[RenderableType]:
-    """Loops that are not as they should be, one line a kind: the worst of it. What the client does without a pause says
-    nothing."""
+    """Yields loops that deviate from the expected interval, one line for each kind, about the worst of them. Loops
+    without a pause are left out: they show nothing."""
     worst: dict[tuple[str, str], Cadence] = {}
     for loop in client.odd_loops:
         kind = loop.cadence, loop.verdict
@@ -215,7 +216,7 @@ def _odd_loops(client: Client) -> Iterator[RenderableType]:
 
 
 def _limit(client: Client, loop: Cadence) -> str:
-    """The limit of requests in flight; a default that the client's library does not have is none."""
+    """Returns the limit of requests in flight; empty for a default that is not the default of the client's library."""
     own = library(library_named(client.software_name)).settings.get("in_flight")
     if loop.expected_ms is None or (loop.expected_from == "default" and not _is_default(own, loop.expected_ms)):
         return ""
@@ -231,7 +232,8 @@ def _ms(value: int) -> str:
 
 
 def _shown_steps(start: Start) -> Sequence[StartupStepRow]:
-    """The critical path of a ready start and what failed beside it; the first and last steps of another one."""
+    """Returns the critical path of a ready start and the failed steps beside it; for another start its first and last
+    steps."""
     steps = start.steps
     if start.outcome == "ready":
         return [step for step in steps if step.on_critical_path or step.outcome != "ok"][:MOST_STEPS]
@@ -320,7 +322,7 @@ def _add_step(table: Table, same: int, step: RecoveryStep, begun: int) -> None:
 
 
 def _without_repeats(steps: Sequence[RecoveryStep]) -> list[tuple[int, RecoveryStep]]:
-    """Steps, those that say the same of one request only once, with how often."""
+    """Returns the steps with their numbers of occurrences; equal steps of one request are given once."""
     alike = groupby(steps, key=lambda step: (step.ts_ns, step.step, step.node_id, step.error_name))
     runs = (list(run) for _, run in alike)
     return [(len(run), run[0]) for run in runs]

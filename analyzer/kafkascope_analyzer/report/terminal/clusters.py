@@ -1,4 +1,4 @@
-"""Reports of several clusters on a terminal: first which clusters there are, then the report of each."""
+"""Reports of several clusters on a terminal: the list of clusters, then the report of each."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ MOST_IDS = 4
 def render_all(
     model: Report | ClusterReports, failed_parts: FailedParts | None = None, *, everything: bool = False
 ) -> Iterator[RenderableType]:
-    """The parts of the report, or of those of all clusters, in order; arguments as of `render`."""
+    """Yields the parts of the report, or of the reports of all clusters, in order. Arguments as in `render`."""
     if isinstance(model, Report):
         yield from render(model, failed_parts, everything=everything)
         return

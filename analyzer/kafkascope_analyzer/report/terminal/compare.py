@@ -33,7 +33,8 @@ _Judged = StartChange | IncidentChange | RecoveryChange | LatencyChange | ErrorC
 
 
 def render_comparison(model: Comparison) -> Iterator[RenderableType]:
-    """Starts that changed, then who is missing."""
+    """Yields changed starts, clients that only one capture has, then incidents, recoveries, latency, errors, versions
+    and rebalances."""
     same = sum(row.verdict == "same" for row in model.matched)
     yield line(
         f"{count(len(model.matched), 'kind')} of client in both: {model.n_slower} slower, "
@@ -55,7 +56,7 @@ def render_comparison(model: Comparison) -> Iterator[RenderableType]:
 
 
 def _starts(rows: Sequence[StartChange]) -> Iterator[RenderableType]:
-    """The starts of each kind of client that is in both captures."""
+    """Yields the starts of each kind of client that both captures have."""
     if not rows:
         return
     yield heading("Starts")
@@ -73,7 +74,7 @@ def _starts(rows: Sequence[StartChange]) -> Iterator[RenderableType]:
 
 
 def _alone(title: str, kinds: Sequence[ClientKind]) -> Iterator[RenderableType]:
-    """Kinds of client that are in one of the captures only."""
+    """Yields the kinds of client that only one of the captures has."""
     if kinds:
         yield heading(title)
         for kind in kinds[:MOST_CLIENTS]:
@@ -87,7 +88,7 @@ def _verdict(row: _Judged) -> Text:
 
 
 def _as_before(rows: Sequence[_Judged], one: str) -> Iterator[RenderableType]:
-    """The line that says how many rows have not changed, and so are not shown."""
+    """Yields the line with the number of rows that have not changed, and so are not shown."""
     same = sum(row.verdict == "same" for row in rows)
     if same:
         yield line((f"{count(same, one)} as before", "dim"))

@@ -1,4 +1,4 @@
-"""Findings on a terminal: what is wrong, what to do about it, and the proof."""
+"""Findings on a terminal: each with its sentence, advice and proof."""
 
 import re
 from collections import Counter
@@ -14,14 +14,14 @@ from kafkascope_analyzer.report.terminal.layout import heading, labelled, line, 
 
 MOST_RULES = 6
 LONGEST_COMMAND = 70
-"""Characters of a command on one line; a longer one has each option on a line of its own, as a shell reads it."""
+"""Longest command on one line, in characters; a longer one has each option on a line of its own, in shell syntax."""
 STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
 INDENT = max(map(len, WORST_FIRST)) + 2
 
 
 def render_findings(model: Report, *, everything: bool = False) -> Iterator[RenderableType]:
-    """Findings that belong to no incident, the gravest first; one line where there are none. everything: whether those
-    of severity info are shown, and not only counted.
+    """Yields findings that belong to no incident, the most severe first; one line where there are none. everything:
+    whether those of severity info are shown, and not only counted.
     """
     found = model.findings
     if not found.present:
@@ -42,7 +42,7 @@ def render_findings(model: Report, *, everything: bool = False) -> Iterator[Rend
 
 
 def _not_shown(alone: list[Finding], shown: list[Finding], n_alone: int) -> Iterator[RenderableType]:
-    """How many are not shown of each rule, and where they are."""
+    """Yields how many findings of each rule are not shown, and where they are."""
     if len(shown) == len(alone):
         yield from more(n_alone - len(shown), "finding", "table stories/findings")
         return
@@ -53,7 +53,7 @@ def _not_shown(alone: list[Finding], shown: list[Finding], n_alone: int) -> Iter
 
 
 def finding_lines(row: Finding, indent: int = 0) -> Iterator[RenderableType]:
-    """A finding: rule and time, sentence, advice, packets, and its id, which commands take."""
+    """Yields the lines of a finding: rule and time, sentence, advice, packets, and the id that commands take."""
     severity = row.severity
     inner = indent + INDENT
     label = severity, STYLE.get(severity, "bold")
@@ -69,7 +69,7 @@ _BEFORE_OPTION = re.compile(r" (?=--|-[a-z] )")
 
 
 def command_lines(command: str, indent: int = INDENT) -> Iterator[RenderableType]:
-    """A command on one line, or cut before its options, where a shell lets a line go on."""
+    """Yields a command on one line, or split before its options with line continuations of the shell."""
     shown = visible(command)
     if len(shown) <= LONGEST_COMMAND:
         yield line((shown, "dim"), indent=indent)

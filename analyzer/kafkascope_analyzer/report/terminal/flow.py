@@ -1,4 +1,4 @@
-"""The part of the terminal report about topics: latency from end to end and lag, for each group that reads them."""
+"""The part of the terminal report about topics: end-to-end latency and lag, for each group that reads them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ MOST_TOPICS = 12
 
 
 def render_flow(found: Flow) -> Iterator[RenderableType]:
-    """A line for each topic and reader; below, who fell behind."""
+    """Yields a line for each topic and reader, and below them the readers that fell behind."""
     if not found.n:
         return
     yield heading("Topics: latency from end to end, and lag")
@@ -31,7 +31,8 @@ def render_flow(found: Flow) -> Iterator[RenderableType]:
 
 
 def _paired(cells: Sequence[str]) -> Iterator[str]:
-    """Cells of a row of two lines: the records, then median above 99th percentile, and most above last."""
+    """Yields cells of a row of two lines: the records, then median above 99th percentile, and maximum above
+    last value."""
     records, *pairs = cells
     yield records
     yield from (f"{above}\n{below}" for above, below in zip(pairs[::2], pairs[1::2], strict=True))

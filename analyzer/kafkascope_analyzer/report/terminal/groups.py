@@ -1,4 +1,5 @@
-"""The part of the terminal report about groups and transactions: rebalances, unread partitions, what hung."""
+"""The part of the terminal report about groups and transactions: rebalances, unread partitions, hanging
+transactions."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +22,7 @@ _STYLE = {"hanging": "bold red", "fenced": "bold red", "aborted": "yellow", "ope
 
 
 def render_rebalances(model: Report) -> Iterator[RenderableType]:
-    """Groups, those whose partitions were unread longest first, each with its rebalances by time."""
+    """Yields groups, those whose partitions were unread longest first, each with its rebalances by time."""
     found, start_ns = model.rebalances, model.capture.begin_ns
     if not found.n:
         return
@@ -67,7 +68,7 @@ def _at(row: Rebalance, start_ns: int) -> str:
 
 
 def _departed(row: Rebalance, start_ns: int) -> Iterator[RenderableType]:
-    """Members that were thrown out, or whose place was taken, and how long they had sent nothing."""
+    """Yields members that were removed or replaced, and how long they had sent nothing."""
     for member in row.departed:
         if member.how in ("evicted", "replaced"):
             limit = f" (session timeout {span(1000 * member.session_timeout_ms)})" if member.session_timeout_ms else ""
@@ -78,7 +79,7 @@ def _departed(row: Rebalance, start_ns: int) -> Iterator[RenderableType]:
 
 
 def _shown(listed: Sequence[Rebalance]) -> Sequence[Rebalance]:
-    """The rebalances that are shown, by time: where there are many, the longest."""
+    """Returns the rebalances that are shown, by time: where there are many, the longest."""
     if len(listed) <= MOST_REBALANCES:
         return listed
     order = sorted(range(len(listed)), key=lambda i: (-(listed[i].unread_ms or listed[i].duration_ms or 0), i))
@@ -86,7 +87,7 @@ def _shown(listed: Sequence[Rebalance]) -> Sequence[Rebalance]:
 
 
 def render_transactions(model: Report) -> Iterator[RenderableType]:
-    """Transactional ids with how their transactions ended; those that did not end well one by one."""
+    """Yields transactional ids with the outcomes of their transactions; those that did not end well one by one."""
     found, start_ns = model.transactions, model.capture.begin_ns
     if not found.n:
         return
@@ -128,7 +129,7 @@ def _unwell(of_id: TransactionalId, start_ns: int) -> Iterator[RenderableType]:
 
 
 def _gravest(unwell: Sequence[Transaction]) -> list[Transaction]:
-    """The transactions that are shown, by time: hanging ones before fenced before aborted ones."""
+    """Returns the transactions that are shown, by time: hanging ones before fenced before aborted ones."""
     grave = list(_STYLE)
     order = sorted(range(len(unwell)), key=lambda i: (grave.index(unwell[i].outcome or ""), i))
     return [unwell[i] for i in sorted(order[:MOST_UNWELL])]

@@ -1,5 +1,5 @@
-"""The first screen of the terminal report: the verdict, one table of all incidents, then each with who stalled, what
-followed and what to do, and the commands to read on.
+"""The first screen of the terminal report: the verdict, one table of all incidents, each incident with the clients that
+stalled, consequences and advice, and the commands to read on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _STYLE = {**STYLE, "none": "bold green", "unknown": "bold"}
 
 
 def render_headline(model: Report) -> Iterator[RenderableType]:
-    """The verdict in a word, and why."""
+    """Yields the verdict in a word, and the reason for it."""
     headline = model.headline
     label = _VERDICT[headline.verdict], _STYLE[headline.verdict]
     yield line("")
@@ -41,8 +41,8 @@ def render_headline(model: Report) -> Iterator[RenderableType]:
 
 
 def render_incidents(model: Report, *, everything: bool = False) -> Iterator[RenderableType]:
-    """The incidents, the most harm first; the routine ones in one line. everything: whether all that report.json has is
-    shown, routine incidents among that.
+    """Yields the incidents, the most harmful first; the routine ones in one line. everything: whether all incidents of
+    report.json are shown, including routine ones.
     """
     found = model.incidents
     if not found.present or not (found.n or found.n_routine or found.n_unassigned):
@@ -69,8 +69,8 @@ def render_incidents(model: Report, *, everything: bool = False) -> Iterator[Ren
 
 
 def _table(incidents: Sequence[Incident], n: int, *, everything: bool) -> Iterator[RenderableType]:
-    """For each incident what and where, and below it a row: when, who, and whether it is over. Times stand above their
-    times of day."""
+    """Yields for each incident its title, and below it a row: when, which clients, and whether it is over. The time of
+    day stands below each time."""
     listed = incidents if everything else incidents[:TABLE_INCIDENTS]
     columns = (("fault from", "n"), ("to", "n"), ("served after", ""), ("who stalled", "w"), ("over", "n"))
     yield titled_grid(columns, [_titled_row(row) for row in listed])
@@ -88,14 +88,14 @@ def _titled_row(row: Incident) -> tuple[Text, tuple[Text, ...]]:
 
 
 def _moment(moment: Moment) -> str:
-    """A time in a cell, below it the time of day; of two, the second below the first."""
+    """Returns a time for a cell, with the time of day below it; two times, the second below the first."""
     return f"{moment.at}\n{moment.of_day}".replace(" - ", " -\n")
 
 
 def incident_lines(
     incident: Incident, findings: dict[str, Finding], *, everything: bool = False
 ) -> Iterator[RenderableType]:
-    """One incident: what, who stalled, what followed, what to change, and the proof."""
+    """Yields one incident: what failed, which clients stalled, the consequences, what to change, and the proof."""
     severity = incident.severity
     yield labelled((severity, STYLE[severity]), INDENT, (incident.title, "bold"))
     yield line(sentence(incident.sentence), indent=INDENT)
@@ -120,7 +120,7 @@ def incident_lines(
 
 
 def _course(course: Sequence[CourseLine], *, everything: bool) -> Iterator[RenderableType]:
-    """The steps from the failure until the last client was served, each with its packet."""
+    """Yields the steps from the failure until the last client was served, each with its packet."""
     if not course:
         return
     table = grid(("course", "n"), ("at", "n"), ("", "w"), ("packet", "rn"))
@@ -133,7 +133,7 @@ def _course(course: Sequence[CourseLine], *, everything: bool) -> Iterator[Rende
 
 
 def waits_table(waits: Sequence[Wait], n_waits: int, *, everything: bool = False) -> Iterator[RenderableType]:
-    """Who stalled: client, what it waited for, since when, how long, and whether it is over."""
+    """Yields the table of stalled clients: client, service, since when, how long, and whether it is over."""
     if not waits:
         return
     columns = (("who stalled", ""), ("waited for", "w"), ("from", "n"), ("for", "rn"), ("state", ""))
@@ -150,8 +150,8 @@ def waits_table(waits: Sequence[Wait], n_waits: int, *, everything: bool = False
 
 
 def render_commands(commands: Commands, *, everything: bool = False) -> Iterator[RenderableType]:
-    """The commands to read on, once for the whole report. everything: whether nothing is left out that the last one
-    would print."""
+    """Yields the commands to read on, once for the whole report. everything: whether the report leaves out nothing that
+    the last command would print."""
     yield heading("To read on, and to see the packets")
     for command in (commands.explain, commands.cut, commands.wireshark):
         if command:

@@ -1,5 +1,5 @@
-"""What the pages of the terminal report are made of: headings, lines, tables without borders, and the line that
-says what is left out.
+"""Building blocks of the terminal report's pages: headings, lines, tables without borders, and the line about what is
+left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,23 +16,23 @@ from kafkascope_analyzer.report.formatting import count
 
 
 def heading(title: str) -> RenderableType:
-    """A part's heading, with a line to the right edge."""
+    """Returns a part's heading, with a line to the right edge."""
     return Group(Text(""), Rule(Text(title, style="bold"), align="left", style="dim"))
 
 
 def line(*parts: str | tuple[str, str], indent: int = 0) -> RenderableType:
-    """One paragraph of text and (text, style) pairs; where it wraps, it stays behind its indent."""
+    """Returns one paragraph of text and (text, style) pairs; wrapped lines keep the indent."""
     return indented(Text.assemble(*parts, overflow="fold"), indent)
 
 
 def indented(what: RenderableType, indent: int) -> RenderableType:
-    """The same, moved to the right, without blanks after it."""
+    """Returns the renderable indented, without trailing blanks."""
     return Padding(what, (0, 0, 0, indent), expand=False) if indent else what
 
 
 def grid(*columns: tuple[str, str], header: bool = True) -> Table:
-    """A table without borders; a column is (title, options): `r` right-aligned, `n` never wrapped, `w` takes what
-    width is left.
+    """Returns a table without borders. A column is (title, options): `r` right-aligned, `n` never wrapped, `w` takes
+    the remaining width.
     """
     table = Table(
         box=box.SIMPLE_HEAD if header else None,
@@ -54,7 +54,8 @@ def grid(*columns: tuple[str, str], header: bool = True) -> Table:
 
 
 def titled_grid(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Text, Sequence[Text]]]) -> RenderableType:
-    """A table as `grid` makes it, in which each row stands under a title as wide as the table; one column has `w`."""
+    """Returns a table like that of `grid`, in which each row has a title line as wide as the table above it. One column
+    has `w`."""
     cells = [[Text(title) for title, _ in columns], *(cells for _, cells in rows)]
     widths = [max(_width(cell) for cell in column) for column in zip(*cells, strict=True)]
 
@@ -74,14 +75,14 @@ def titled_grid(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Text, S
 
 
 def _width(text: Text) -> int:
-    """The width of a text's longest line, in cells."""
+    """Returns the width of a text's longest line, in cells."""
     return max(cell_len(part) for part in text.plain.split("\n"))
 
 
 def labelled(
     label: tuple[str, str] | Text, width: int, *parts: str | tuple[str, str], indent: int = 0
 ) -> RenderableType:
-    """A paragraph with a label of that width before its first line; where it wraps, it stays beside the label."""
+    """Returns a paragraph with a label of that width before its first line; wrapped lines stay beside the label."""
     table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=0)
     table.add_column(width=width, no_wrap=True)
     table.add_column(overflow="fold")
@@ -90,6 +91,7 @@ def labelled(
 
 
 def more(n_left: int, one: str, where: str, indent: int = 2) -> Iterator[RenderableType]:
-    """The line that says how many are not shown and where they are (one: the noun for one); nothing where all is."""
+    """Yields the line that says how many are not shown and where they are; nothing where all are shown. one: the
+    singular noun."""
     if n_left > 0:
         yield line((f"… and {count(n_left, one)} more ({where})", "dim"), indent=indent)

@@ -19,7 +19,7 @@ _TOTALS = {
 
 
 def render_ledger(ledger: FullLedger) -> Iterator[RenderableType]:
-    """The ledger's parts: totals, reasons with an example each, packets by file, limits."""
+    """Yields the ledger's parts: totals, reasons with an example each, packets by file, limits."""
     totals = ledger.totals
     yield heading("Where every byte went")
     table = grid(("bytes", "rn"), ("share", "rn"), ("what", ""), header=True)
@@ -44,8 +44,8 @@ def _reasons(reasons: Sequence[ReasonTotal]) -> Iterator[RenderableType]:
     yield table
 
 
-def _example(example: Example | None | None) -> str:
-    """Where to look a stretch up: packet, connection, direction, place in its stream."""
+def _example(example: Example | None) -> str:
+    """Returns where to find an undecoded range: packet, connection, direction, offset in its stream."""
     if example is None:
         return ""
     ends = [safe(example.client or "?"), safe(example.server or "?")]

@@ -1,4 +1,4 @@
-"""The parts of the report that come from the tables of `ingest`: what was read, the cluster, requests, errors.
+"""The parts of the report that come from the tables of `ingest`: input, cluster, requests, errors.
 
 Times are relative to the start of the capture, which is given once in full.
 """
@@ -22,21 +22,21 @@ MOST_UNCOVERED = 6
 
 
 def render_overview(model: Traffic) -> Iterator[RenderableType]:
-    """All of them, in order."""
+    """Yields all parts, in order."""
     yield from render_head(model)
     yield from render_traffic(model)
     yield from render_unread(model)
 
 
 def render_traffic(model: Traffic) -> Iterator[RenderableType]:
-    """The cluster, its requests and errors."""
+    """Yields the cluster, its requests and errors."""
     yield from render_cluster(model.cluster)
     yield from render_apis(model)
     yield from render_errors(model)
 
 
 def render_head(model: Traffic) -> Iterator[RenderableType]:
-    """What was read, and how much of it is Kafka."""
+    """Yields the input files, and how much of them is Kafka."""
     capture, ledger = model.capture, model.capture.ledger
     if capture.of_cluster:
         yield heading(f"Cluster {safe(capture.of_cluster.cluster)}, {capture.of_cluster.place}")
@@ -62,7 +62,7 @@ def render_head(model: Traffic) -> Iterator[RenderableType]:
 
 
 def render_cluster(cluster: Cluster) -> Iterator[RenderableType]:
-    """The brokers."""
+    """Yields the brokers."""
     if not cluster.brokers and not cluster.servers_without_node_id:
         return
     yield heading("Cluster")
@@ -93,13 +93,14 @@ def _figure(n: int | None) -> str:
 
 
 def _other_addresses(broker: Broker) -> list[str]:
-    """The line with the addresses that the broker advertises beside the one in the table; none without such."""
+    """Returns the line with the addresses that the broker advertises besides the one in the table; empty
+    without such."""
     names = [safe(name) for name in broker.advertised if name != broker.address]
     return [f"  advertised as {list_of(names, 2)}"] if names else []
 
 
 def render_apis(model: Traffic) -> Iterator[RenderableType]:
-    """How often each API was requested, and how fast the responses were."""
+    """Yields how often each API was requested, and how fast the responses were."""
     if not model.apis:
         return
     yield heading("Requests")
@@ -133,7 +134,7 @@ def _versions(versions: Sequence[int]) -> str:
 
 
 def render_errors(model: Traffic) -> Iterator[RenderableType]:
-    """Error codes in the brokers' responses."""
+    """Yields the error codes in the brokers' responses."""
     errors, start_ns = model.errors, model.capture.begin_ns
     if not errors.n:
         return
@@ -169,7 +170,7 @@ _WITH_DETAILS = ("tls", "unknown_api", "unknown_version", "malformed_body", "tra
 
 
 def render_unread(model: Traffic) -> Iterator[RenderableType]:
-    """What could not be read, and why."""
+    """Yields what could not be read, and why."""
     found, capture = model.unread, model.capture
     notes = list(doubts(found, capture))
     if not found.undecoded and not notes:

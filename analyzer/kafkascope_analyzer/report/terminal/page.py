@@ -1,4 +1,4 @@
-"""Renderables as text on a stream: in the terminal's width, styled or plain.
+"""Writes renderables as text to a stream: in the terminal's width, styled or plain.
 
 All text that came from the wire goes through `safe` and into Text objects, never through markup.
 """
@@ -13,20 +13,20 @@ from rich.table import Table
 from rich.text import Text
 
 WIDEST = 132
-"""Columns that are used at most: longer lines are hard to follow."""
+"""Widest output in columns: longer lines are hard to read."""
 UNWRAPPED = 1_000_000
-"""Columns of an output whose lines are not wrapped."""
+"""Width of an output whose lines are not wrapped, in columns."""
 
 _AND_MORE = re.compile(r"… and (?=\S+( \S+)*$)")
 _ONE_COLUMN = str.maketrans({"→": ">", "·": "-", "…": "~", "µ": "u", "─": "-", "•": "*", "\u00a0": " "})
 
 
 def write_parts(parts: Iterable[RenderableType], stream: TextIO, *, plain: bool, wrap: bool = True) -> None:
-    """Writes parts in the terminal's width: styled on a terminal (FORCE_COLOR: everywhere; NO_COLOR: without colours),
-    without blanks at line ends elsewhere. wrap: whether lines are wrapped at that width.
+    """Writes parts in the terminal's width. They are styled on a terminal (FORCE_COLOR: everywhere; NO_COLOR: without
+    colours); elsewhere they have no trailing blanks. wrap: whether lines are wrapped at that width.
     """
     width = width_of(stream) if wrap else UNWRAPPED
-    if not plain and Console(file=stream).is_terminal:  # a terminal, or FORCE_COLOR says that styles are wanted
+    if not plain and Console(file=stream).is_terminal:  # a terminal, or FORCE_COLOR is set
         Console(file=stream, markup=False, highlight=False, emoji=False, width=width).print(*parts, sep="\n")
         return
     can_hold_signs = (stream.encoding or "").lower().replace("-", "") == "utf8"
@@ -50,7 +50,7 @@ def write_aligned(rows: Sequence[Sequence[str]], stream: TextIO) -> None:
 
 
 def page_of(parts: Iterable[RenderableType], width: int, *, ascii_only: bool) -> str:
-    """Parts as text without styling, each line without blanks at its end."""
+    """Returns parts as text without styling and without trailing blanks."""
     page = io.StringIO()
     console = Console(file=page, markup=False, highlight=False, emoji=False, color_system=None, width=width)
     console.print(*parts, sep="\n")
@@ -61,13 +61,13 @@ def page_of(parts: Iterable[RenderableType], width: int, *, ascii_only: bool) ->
 
 
 def _ascii(text: str) -> str:
-    """A line in ASCII. Characters are replaced one for one, so that columns stay put; `… and 2 more`, where no column
-    follows, becomes `and 2 more`.
+    """Returns a line in ASCII. Characters are replaced one for one, so that columns stay aligned; `… and 2 more`, where
+    no column follows, becomes `and 2 more`.
     """
     shortened = _AND_MORE.sub("and ", text)
     return shortened.translate(_ONE_COLUMN).encode("ascii", "replace").decode("ascii")
 
 
 def width_of(stream: TextIO) -> int:
-    """Columns that a line on the stream may have."""
+    """Returns the width of a line on the stream, in columns."""
     return min(Console(file=stream).width, WIDEST)

@@ -1,7 +1,7 @@
-"""Rows of a query as text: a table for people, CSV, JSON, JSON lines, a Markdown table; and as a Parquet file.
+"""Formats rows of a query: a table for people, CSV, JSON, JSON lines, a Markdown table; and a Parquet file.
 
-JSON holds exactly what the query gave (ASCII, other characters escaped). Elsewhere characters without a picture show
-as escapes, and lists and structs as JSON. Times are ISO 8601, UTC; bytes are hexadecimal.
+JSON has exactly the values of the query (ASCII, other characters escaped). In the other text formats characters without
+a glyph are escapes, and lists and structs are JSON. Times are ISO 8601, UTC; bytes are hexadecimal.
 """
 
 import csv
@@ -26,21 +26,21 @@ from kafkascope_analyzer.report.terminal.layout import grid, line
 Rows = Iterable[tuple[Any, ...]]
 
 MOST_SHOWN = 1_000
-"""Rows of a table for people: its columns are as wide as their widest row, so all have to be known."""
+"""Most rows of a table for people: its columns are as wide as their widest row, so all rows have to be known."""
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""What a formula of a spreadsheet begins with, also in full width. (Tabs and line ends are escapes by then.)"""
+"""First characters of a spreadsheet formula, also in full width. (Tabs and line ends are already escapes here.)"""
 GAP = 2
 """Blanks between two columns."""
 LEAST_CUT = 12
-"""Columns are not made narrower than this: a time of day, an address, or the beginning of a name."""
+"""Narrowest width to which a column is cut: a time of day, an address, or the beginning of a name."""
 MOST_WRAPPED = 3
-"""Columns that may wrap: with more of them, lines fall apart."""
+"""Most columns that may wrap: with more of them, the table becomes unreadable."""
 
 
 def as_table(names: list[str], rows: Rows, width: int) -> list[RenderableType]:
-    """A table without borders. Where its columns do not fit into width, their names are broken, and then texts of
-    several rows are cut; a single row, or one of more columns than fit even so, is a block of lines. What is left out
-    is said, and how to see it.
+    """Returns a table without borders. Where its columns do not fit into width, their names are wrapped, and then the
+    texts of several rows are cut. A single row, or a table whose columns do not fit even then, is a block of lines. A
+    last line says what is left out and how to see it.
     """
     source = iter(rows)
     shown = list(islice(source, MOST_SHOWN))
@@ -65,7 +65,7 @@ def as_table(names: list[str], rows: Rows, width: int) -> list[RenderableType]:
 
 
 def _fitted(widest: list[int], width: int) -> list[int] | None:
-    """Widths with which the columns fit, the widest ones made narrower; None where that takes too much of them."""
+    """Returns column widths that fit, with the widest ones made narrower; None where they would become too narrow."""
     room = list(widest)
     over = sum(room) + GAP * (len(room) - 1) - width
     while over > 0:
@@ -82,12 +82,12 @@ def _cut(row: list[str], room: list[int]) -> list[str]:
 
 
 def _words(head: str) -> list[str]:
-    """The words of a column's name, each with the underscore after it."""
+    """Returns the words of a column's name, each with the underscore after it."""
     return re.findall("[^_]*_+|[^_]+", head) or [head]
 
 
 def _broken(head: str, room: int) -> str:
-    """The name of a column in lines that end with an underscore, where it is wider than the column."""
+    """Returns the name of a column, split after underscores where it is wider than the column."""
     lines = [""]
     for part in _words(head):
         if lines[-1] and len(lines[-1]) + len(part) > room:
@@ -108,7 +108,7 @@ def _columns(heads: list[str], cells: list[list[str]], shown: list[tuple[Any, ..
 
 
 def _blocks(heads: list[str], cells: list[list[str]]) -> list[RenderableType]:
-    """A row after the other: each column on a line of its own."""
+    """Returns the rows one after the other, each column on a line of its own."""
     longest = max(map(len, heads))
     parts: list[RenderableType] = []
     for number, row in enumerate(cells, 1):
@@ -120,8 +120,8 @@ def _blocks(heads: list[str], cells: list[list[str]]) -> list[RenderableType]:
 
 
 def as_csv(names: list[str], rows: Rows) -> Iterator[str]:
-    """RFC 4180 with a head, but for line ends: those are a line feed. Null is an empty field. A text that a spreadsheet
-    would take for a formula begins with an apostrophe; numbers stay numbers."""
+    """Yields RFC 4180 with a header, but with a line feed as line end. Null is an empty field. A text that a
+    spreadsheet would take for a formula gets an apostrophe in front; numbers stay numbers."""
     page = io.StringIO()
     writer = csv.writer(page, lineterminator="\n")
     writer.writerow([_no_formula(visible(name)) for name in names])
@@ -143,7 +143,7 @@ def _no_formula(text: str) -> str:
 
 
 def as_json(names: list[str], rows: Rows) -> Iterator[str]:
-    """An array of objects, one a line; of columns of one name all but the first get a number."""
+    """Yields an array of objects, one a line. Of several columns with one name, all but the first get a number."""
     keys = _unlike(names)
     before = "["
     for row in rows:
@@ -154,7 +154,7 @@ def as_json(names: list[str], rows: Rows) -> Iterator[str]:
 
 
 def as_json_lines(names: list[str], rows: Rows) -> Iterator[str]:
-    """An object a row, each on a line of its own; keys as in `as_json`."""
+    """Yields one object per row, each on a line of its own; keys as in `as_json`."""
     keys = _unlike(names)
     for row in rows:
         found = {key: plain(value) for key, value in zip(keys, row, strict=True)}
@@ -162,7 +162,7 @@ def as_json_lines(names: list[str], rows: Rows) -> Iterator[str]:
 
 
 def write_parquet(parts: Iterator[pa.RecordBatch | pa.Schema], file: BinaryIO) -> None:
-    """One Parquet file in the result's own types. parts: its schema, then its batches."""
+    """Writes one Parquet file in the result's own types. parts: its schema, then its batches."""
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(file, next(parts), compression="zstd", write_page_checksum=True) as writer:
@@ -171,7 +171,7 @@ def write_parquet(parts: Iterator[pa.RecordBatch | pa.Schema], file: BinaryIO) -
 
 
 def as_markdown(names: list[str], rows: Rows) -> Iterator[str]:
-    """A table of GitHub's Markdown: numbers as they are, everything else as code."""
+    """Yields a table of GitHub's Markdown: numbers as they are, everything else as code."""
     yield "| " + " | ".join(code(name) for name in names) + " |\n"
     yield "|" + "---|" * len(names) + "\n"
     for row in rows:
@@ -194,7 +194,7 @@ def _unlike(names: list[str]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A value as a cell."""
+    """Returns a value as the text of a cell."""
     made = plain(value)
     if made is None:
         return ""
@@ -204,14 +204,14 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Decimal) -> int | float | str:
-    """The number where JSON's readers would see the same one, else its digits as a text."""
+    """Returns the number where readers of JSON get the same number, else its digits as a text."""
     if value == value.to_integral_value():
         return int(value)
     return float(value) if Decimal(repr(float(value))) == value else str(value)
 
 
 def plain(value: Any) -> Any:
-    """A value of DuckDB's as JSON knows it."""
+    """Returns a value of DuckDB's as a JSON value."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -1,6 +1,6 @@
-"""An episode as a waterfall of text: a line a step, and where it lies between first error and end.
+"""An episode as a waterfall of text: a line for each step, with a bar at its position between first error and end.
 
-`x` is an error, `.` a pause, `#` something the client asked for or a connection (from its begin to its answer), `o` the
+`x` is an error, `.` a pause, `#` a request or a connection attempt (from its beginning to its response), `o` the
 success.
 """
 
@@ -21,11 +21,11 @@ BAR = 20
 _STYLE = {"recovered": "green", "still_open": "bold yellow"}
 _SIGNS = {"error": "x", "success": "o", "backoff": ".", "hint": "x"}
 _ANSWERED = frozenset({"metadata", "find_coordinator", "reconnect"})
-"""Steps that are shown at the time of their answer; the others at the time when they began."""
+"""Steps that are shown at the time of their response; other steps are shown at the time when they began."""
 
 
 def render_recovery(model: Episode) -> Iterator[RenderableType]:
-    """The episode: what, the steps, whose the time was."""
+    """Yields the episode: its heading, the steps, and how the time divides between client, broker and network."""
     recovery, client = model.recovery, model.client
     name = client_name(client.client_id, client.client_ip) if client else "(unknown client)"
     yield heading(f"{name} · {safe(recovery.resource)}")
@@ -75,7 +75,7 @@ def _node(step: EpisodeStep) -> str:
 
 
 def bar(step: RecoveryStep, scale: tuple[int, int], width: int = BAR) -> str:
-    """The step's sign, or stretch, in so many columns; scale: first and last nanosecond that it shows."""
+    """Returns the step's sign, or bar, in that many columns. scale: first and last nanosecond of the bars."""
     begin, end = scale
 
     def column(ns: int) -> int:

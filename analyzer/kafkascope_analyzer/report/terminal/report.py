@@ -1,7 +1,7 @@
 """The report on a terminal: rich renderables from the model, at 80 columns or more.
 
 All text that came from the wire goes through `safe` and into Text objects, never through markup. Colour only repeats
-what a word says. Times are relative to the start of the capture, which is given once in full.
+information that is also in words. Times are relative to the start of the capture, which is given once in full.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,8 +36,8 @@ from kafkascope_analyzer.report.terminal.traffic import (
 def render(
     report: Report, failed_parts: FailedParts | None = None, *, everything: bool = False
 ) -> Iterator[RenderableType]:
-    """The first screen: what was read, what went wrong, who is affected, what to do. everything: the rest as well, the
-    cluster's figures before single clients. failed_parts: takes parts that cannot be shown.
+    """Yields the first screen: the input, what failed, which clients are affected, what to do. everything: the rest as
+    well, the cluster's figures before single clients. failed_parts: collects parts that cannot be shown.
     """
     failed = FailedParts() if failed_parts is None else failed_parts
     for name, show in _parts(report, everything=everything).items():
@@ -48,7 +48,7 @@ def render(
 
 
 def _parts(report: Report, *, everything: bool) -> dict[str, Callable[[], Iterator[RenderableType]]]:
-    """The parts by name, in order."""
+    """Returns the parts by name, in order."""
     first = {
         "head": lambda: render_head(report),
         "stories": lambda: _why_no_stories(report),

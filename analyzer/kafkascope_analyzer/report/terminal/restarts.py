@@ -1,4 +1,4 @@
-"""Restarts of brokers on a terminal: of the report, and of `kafkascope topology`."""
+"""Restarts of brokers on a terminal, for the report and `kafkascope topology`."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ MOST_ROWS = 30
 
 
 def render_restarts(found: Restarts) -> Iterator[RenderableType]:
-    """The restarts by time; nothing where there is none."""
+    """Yields the restarts by time; nothing where there is none."""
     if not found.n:
         return
     yield heading(f"Restarts of brokers ({found.n:,})")

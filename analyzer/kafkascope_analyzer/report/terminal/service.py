@@ -1,4 +1,4 @@
-"""The parts of the terminal report that saved questions answer: service levels, racks, how clients come in."""
+"""The parts of the terminal report that saved questions answer: service levels, racks, security of connections."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ MOST_ROWS = 12
 
 
 def render_service_levels(found: ServiceLevels) -> Iterator[RenderableType]:
-    """A row for each topic and group."""
+    """Yields a row for each topic and group."""
     if not found.n:
         return
     yield heading("Service levels by topic and group")
@@ -31,7 +31,7 @@ def render_service_levels(found: ServiceLevels) -> Iterator[RenderableType]:
 
 
 def render_racks(found: Racks) -> Iterator[RenderableType]:
-    """What went from one rack to another, and consumers whose client.rack does not do what it is for."""
+    """Yields the bytes between racks, and the consumers whose client.rack has not the intended effect."""
     if not found.present:
         return
     yield heading(f"From one rack to another: {size(found.bytes)}")
@@ -49,7 +49,7 @@ def render_racks(found: Racks) -> Iterator[RenderableType]:
 
 
 def render_security(found: Security) -> Iterator[RenderableType]:
-    """How clients come in, the weakest first."""
+    """Yields how clients connect (transport and authentication), the least secure first."""
     if not found.n:
         return
     yield heading("How clients come in")

@@ -1,7 +1,7 @@
-"""A start as a waterfall of text: a line a step, a bar from its begin to its end.
+"""A start as a waterfall of text: a line for each step, with a bar from its beginning to its end.
 
 In a bar `.` is the client's own wait before the step, `#` the broker's time, `=` the network's (with the TCP and TLS
-handshakes). The bars' scale ends at ready; what comes after it is marked `>`. `*` marks the critical path.
+handshakes). The bars' scale ends where the client is ready; later steps are marked `>`. `*` marks the critical path.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _WHY = {"backoff": "back-off", "no_records": "no records"}
 
 
 def render_timeline(model: AllStarts) -> Iterator[RenderableType]:
-    """The clients' starts, one after the other."""
+    """Yields the clients' starts, one after the other."""
     shown = 0
     for client in model.clients:
         for start in client.starts:
@@ -57,7 +57,7 @@ def _start(client: ClientStarts, start: Start, capture_ns: int) -> Iterator[Rend
 
 
 def _against(start: Start) -> Iterator[RenderableType]:
-    """What differs from the expected sequence."""
+    """Yields the differences from the expected sequence."""
     differences = [f"{way}: {list_of(steps, 6)}" for way, steps in start.differences.items()]
     if differences:
         yield line(f"against {start.expected_sequence}: " + "; ".join(differences))
@@ -67,7 +67,8 @@ def _against(start: Start) -> Iterator[RenderableType]:
 
 
 def _slowest(start: Start) -> list[str]:
-    """The largest parts of the critical path, whose time they were; what came several times is one part."""
+    """Returns the largest parts of the critical path, with who spent the time. Parts that occurred several times are
+    one."""
     parts: dict[str, list[int]] = {}
     for step in start.steps:
         if step.on_critical_path:
@@ -110,7 +111,8 @@ def _steps(start: Start) -> RenderableType:
 
 
 def _since(us: int) -> str:
-    """Since the start's first SYN; names may have been looked up before it."""
+    """Returns the time since the start's first SYN; names may have been looked up before it, which gives a negative
+    time."""
     return span(us) if us < 0 else f"+{span(us)}"
 
 
@@ -124,7 +126,7 @@ def _name(step: StartupStepRow) -> Text:
 
 
 def bar(step: StartupStepRow, scale: tuple[int, int], width: int) -> str:
-    """The step's bar in so many columns; scale: first and last nanosecond that it shows."""
+    """Returns the step's bar in that many columns. scale: first and last nanosecond of the bars."""
     begin, end = scale
     start_ns = step.start_ns or begin
     end_ns = step.end_ns or start_ns

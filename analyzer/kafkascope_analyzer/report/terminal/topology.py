@@ -1,4 +1,4 @@
-"""`kafkascope topology` on a terminal: brokers, then the leaders and coordinators of a time, or the changes."""
+"""`kafkascope topology` on a terminal: brokers, then the leaders and coordinators at a time, or the changes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,7 +24,7 @@ _JSON = "--format json has all"
 
 
 def render_topology(model: Topology) -> Iterator[RenderableType]:
-    """The parts, in order."""
+    """Yields the parts, in order."""
     start_ns = model.capture.start_ns
     if start_ns is None:
         yield line("no packets")
@@ -42,7 +42,7 @@ def render_topology(model: Topology) -> Iterator[RenderableType]:
 
 
 def render_upgrades(model: Upgrades) -> Iterator[RenderableType]:
-    """The restarts alone, with what the cluster is."""
+    """Yields the restarts alone, with facts about the cluster."""
     if model.sentence:
         yield line(model.sentence)
     yield line(("times below are mm:ss.mmm after the capture's start", "dim"))
@@ -195,6 +195,6 @@ def _coordinators(coordinators: Sequence[Coordinator], start_ns: int) -> Iterato
 
 
 def _shown_by(row: ShownBy) -> str:
-    """The request that shows it, and the packet its answer begins in."""
+    """Returns the request that shows a fact, and the packet in which its response begins."""
     name = safe(row.api_name or "an answer")
     return f"{name}, packet {row.packet_no}" if row.packet_no is not None else name

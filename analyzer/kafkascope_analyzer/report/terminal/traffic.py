@@ -1,5 +1,5 @@
-"""The part of the terminal report with figures: latency by API and broker, what leaders carry, how clients send and
-fetch, and who will not survive the upgrade to Kafka 4.0.
+"""The part of the terminal report with figures: latency by API and broker, load of the leaders, traffic of the clients,
+and clients that will stop working with Kafka 4.0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ MOST_USES = 16
 
 
 def render_latency(model: Report) -> Iterator[RenderableType]:
-    """The busiest APIs at each broker, and how long a round trip to the broker takes."""
+    """Yields the APIs with the most requests at each broker, and the round trip time to the broker."""
     found = model.latency
     if not found.n:
         return
@@ -43,7 +43,7 @@ def render_latency(model: Report) -> Iterator[RenderableType]:
 
 
 def _by_api(listed: Sequence[LatencyPair]) -> list[LatencyPair]:
-    """Rows of one API together, the API with the most requests first."""
+    """Returns rows of one API together, the API with the most requests first."""
     first: dict[str, int] = {}
     for place, row in enumerate(listed):
         first.setdefault(row.api_name, place)
@@ -55,7 +55,7 @@ def _broker(row: LatencyPair | RoundTrip) -> str:
 
 
 def render_leaders(model: Report) -> Iterator[RenderableType]:
-    """What clients wrote to and read from each leader; nothing of a single one."""
+    """Yields bytes and requests that clients wrote to and read from each leader; nothing where there is only one."""
     found = model.leaders
     if found.n < 2:
         return
@@ -80,7 +80,7 @@ def render_leaders(model: Report) -> Iterator[RenderableType]:
 
 
 def render_client_traffic(model: Report) -> Iterator[RenderableType]:
-    """Producers and consumers, those that moved most first."""
+    """Yields producers and consumers, those that moved most bytes first."""
     found = model.client_traffic
     producers = [(client_name(row.client_id, row.client_ip), row.produce) for row in found.listed if row.produce]
     consumers = [(client_name(row.client_id, row.client_ip), row.fetch) for row in found.listed if row.fetch]
@@ -137,7 +137,7 @@ def _ratio(value: float | None) -> str:
 
 
 def render_removed_versions(model: Report) -> Iterator[RenderableType]:
-    """Who uses versions that Kafka 4.0 does not speak; nothing where nobody does."""
+    """Yields clients that use versions that Kafka 4.0 does not support; nothing where there are none."""
     found = model.removed_versions
     if not found.n:
         return

@@ -1,5 +1,5 @@
-"""The part of a trace that is of no one client: a process with a track for incidents, one for stalls, one for each
-broker, group and transactional id that something happened to, and counters.
+"""The part of a trace that is about the cluster: a process with a track for incidents, one for stalls, one for each
+broker, group and transactional id with events, and counters.
 """
 
 from kafkascope_analyzer.report.cluster_trace_model import ClusterTraceModel
@@ -10,13 +10,13 @@ from kafkascope_analyzer.report.trace.tracks import Tracks
 
 PROCESS = "the cluster: incidents, stalls, brokers, groups, transactions"
 MOST_TRACKS = 2_000
-"""Tracks of groups and the like; what belongs to more of them is left out."""
+"""Most tracks of groups, brokers and transactional ids; slices of further ones are left out."""
 MOST_EVIDENCE = 5
-"""Requests that a slice names as its proof."""
+"""Most requests that a slice names as its proof."""
 
 
 def write_cluster(model: ClusterTraceModel, writer: TraceWriter, tracks: Tracks) -> None:
-    """Writes the slices and the counters, below a process of their own; nothing where there are none."""
+    """Writes the slices and the counters under a process of their own; nothing where there are none."""
     named: set[str] = set()
     for row in model.slices():
         named.add(row.track)

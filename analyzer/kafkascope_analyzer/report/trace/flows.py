@@ -4,5 +4,5 @@ from hashlib import blake2b
 
 
 def flow_of(identity: str) -> int:
-    """The flow of a recovery or an incident: 64 bits, the same each time."""
+    """Returns the flow number of a recovery or an incident: 64 bits, the same for the same id."""
     return int.from_bytes(blake2b(identity.encode(), digest_size=8).digest(), "little")

@@ -1,5 +1,4 @@
-"""Perfetto's trace format, packet by packet: processes, threads, tracks, slices, instants, flows,
-counters.
+"""Perfetto's trace format, packet by packet: processes, threads, tracks, slices, instants, flows, counters.
 
 The format is Protocol Buffers; the few messages that a trace needs are encoded here, some bytes at a time, so that
 memory does not grow with the trace. Names of events and arguments are interned. Everything is on one packet sequence;
@@ -13,9 +12,9 @@ from enum import IntEnum
 from typing import BinaryIO
 
 FLUSH_BYTES = 64 << 10
-"""Bytes that are gathered before they are written."""
+"""Bytes that are collected before they are written."""
 MOST_INTERNED = 10_000
-"""Names that are interned; a name that comes later is written out each time."""
+"""Most names that are interned; later names are written in full each time."""
 _SEQUENCE = 1
 _REALTIME, _BOOTTIME = 1, 6
 """Perfetto's builtin clocks: UTC, and the default clock of a trace."""
@@ -80,7 +79,7 @@ class _Interned(IntEnum):
 
 
 def _varint(value: int) -> bytes:
-    """A number of 64 bits, seven bits a byte; a negative one as its two's complement."""
+    """Returns a number of 64 bits, seven bits per byte; a negative one as its two's complement."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 0x7F:
@@ -99,7 +98,7 @@ def _fixed64(field: int, value: int) -> bytes:
 
 
 def _bytes(field: int, value: bytes) -> bytes:
-    """A message or a text as a field."""
+    """Returns a message or a text as a field."""
     return _varint(field << 3 | 2) + _varint(len(value)) + value
 
 
@@ -108,7 +107,7 @@ def _text(field: int, value: str) -> bytes:
 
 
 class TraceWriter:
-    """Writes one trace. Times are nanoseconds since the epoch; uuids are this class's own, unique numbers."""
+    """Writes one trace. Times are nanoseconds since the epoch; uuids are unique numbers that this class assigns."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._gathered = file, bytearray()
@@ -117,31 +116,31 @@ class TraceWriter:
         self._last_uuid = 0
 
     def begin(self, start_ns: int) -> None:
-        """The first packets: a new sequence, and what the trace's clock is in UTC."""
+        """Writes the first packets: the start of a sequence, and the trace's clock in UTC."""
         self._packet(_number(_Packet.SEQUENCE_FLAGS, _STATE_CLEARED))
         clocks = b"".join(_bytes(1, _number(1, clock) + _number(2, start_ns)) for clock in (_BOOTTIME, _REALTIME))
         self._packet(_number(_Packet.TIMESTAMP, start_ns) + _bytes(_Packet.CLOCK_SNAPSHOT, clocks))
 
     def process(self, pid: int, name: str, *, is_first: bool = False) -> int:
-        """A process, in the order of the calls, or above all others; gives its track."""
+        """Adds a process, in the order of the calls, or above all others; returns its track."""
         process, rank = _number(1, pid) + _text(6, name), 0 if is_first else pid
         return self._track(_bytes(_Track.PROCESS, process) + _number(_Track.SIBLING_ORDER_RANK, rank))
 
     def thread(self, process: int, ids: tuple[int, int], name: str) -> int:
-        """A thread of the process; ids: pid and tid. Gives its track."""
+        """Adds a thread to the process. ids: pid and tid. Returns its track."""
         thread = _number(1, ids[0]) + _number(2, ids[1]) + _text(5, name)
         return self._track(_number(_Track.PARENT_UUID, process) + _bytes(_Track.THREAD, thread))
 
     def track(self, parent: int, name: str) -> int:
-        """A further track under a process or thread."""
+        """Adds a track under a process or thread."""
         return self._track(_number(_Track.PARENT_UUID, parent) + _text(_Track.NAME, name))
 
     def counter(self, parent: int, name: str) -> int:
-        """A track of numbers under a process."""
+        """Adds a counter track under a process."""
         return self._track(_number(_Track.PARENT_UUID, parent) + _text(_Track.NAME, name) + _bytes(_Track.COUNTER, b""))
 
     def point(self, track: int, ts_ns: int, count: int) -> None:
-        """The value of a counter from a time on."""
+        """Writes the value of a counter from a time on."""
         event = _event(track, _COUNTER) + _number(_Event.COUNTER_VALUE, count)
         self._packet(_number(_Packet.TIMESTAMP, ts_ns) + _bytes(_Packet.TRACK_EVENT, event))
 
@@ -151,17 +150,17 @@ class TraceWriter:
         return self._last_uuid
 
     def slice(self, track: int, span_ns: tuple[int, int], name: str, args: Args, flows: Iterable[int] = ()) -> None:
-        """A slice from begin to end; slices of one track may nest, not overlap. flows: numbers that join slices."""
+        """Writes a slice. Slices of one track may nest, but not overlap. flows: numbers that join slices."""
         self._event(_event(track, _SLICE_BEGIN), span_ns[0], name, args, flows)
         end = _bytes(_Packet.TRACK_EVENT, _event(track, _SLICE_END))
         self._packet(_number(_Packet.TIMESTAMP, max(span_ns)) + end)
 
     def instant(self, track: int, ts_ns: int, name: str, args: Args, flows: Iterable[int] = ()) -> None:
-        """A mark."""
+        """Writes an instant: an event without a duration."""
         self._event(_event(track, _INSTANT), ts_ns, name, args, flows)
 
     def _event(self, event: bytes, ts_ns: int, name: str, args: Args, flows: Iterable[int]) -> None:
-        """Writes an event, with the names that it is the first to use."""
+        """Writes an event, with the interned names that it is the first to use."""
         new = bytearray()
         iid = self._interned(self._names, name, _Interned.EVENT_NAMES, new)
         parts = [event, _number(_Event.NAME_IID, iid) if iid else _text(_Event.NAME, name)]
@@ -176,7 +175,8 @@ class TraceWriter:
 
     @staticmethod
     def _interned(known: dict[str, int], name: str, field: int, new: bytearray) -> int:
-        """The name's number, and in `new` its entry where it is used for the first time; 0 where there are too many."""
+        """Returns the name's number; where it is used for the first time, adds its entry to `new`. 0 where there are
+        too many."""
         if name not in known:
             if len(known) >= MOST_INTERNED:
                 return 0
@@ -190,7 +190,7 @@ class TraceWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is gathered: serialized traces one after the other are one trace."""
+        """Writes the collected bytes: serialized traces one after the other are one trace."""
         self._file.write(self._gathered)
         self._gathered.clear()
 
@@ -200,7 +200,7 @@ def _event(track: int, kind: int) -> bytes:
 
 
 def _value(value: int | str) -> bytes:
-    """The value of an argument; a truth value is an int to Python too."""
+    """Returns the value of an argument as a field. bool is checked first, because it is an int in Python too."""
     if isinstance(value, bool):
         return _number(_Argument.BOOL_VALUE, value)
     if isinstance(value, int):

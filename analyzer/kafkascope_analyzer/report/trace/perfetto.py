@@ -1,4 +1,5 @@
-"""The report as a trace for ui.perfetto.dev: a process a client instance, a thread a connection, requests as slices.
+"""The report as a trace for ui.perfetto.dev: a process per client instance, a thread per connection, requests as
+slices.
 
 Starts with their steps and recoveries are tracks of the client; flows join the request that met an error, the recovery,
 and the request that ended it. A further process shows the cluster (cluster.py).
@@ -14,7 +15,7 @@ from kafkascope_analyzer.report.trace.tracks import Tracks
 from kafkascope_analyzer.report.trace_model import TraceModel, TraceRecovery, TraceRequest, TraceStep
 
 MOST_FLOWS = 8
-"""Flows of one request: it may have met an error for a thousand partitions."""
+"""Most flows of one request: it may have got an error for a thousand partitions."""
 
 
 def write_perfetto(model: TraceModel, place: Path) -> None:
@@ -51,7 +52,7 @@ def _request(row: TraceRequest, writer: TraceWriter, tracks: Tracks) -> None:
 
 
 def _details(row: TraceRequest) -> Args:
-    """The arguments of a request."""
+    """Returns the arguments of a request."""
     details = {
         "request_id": row.request_id,
         "version": row.api_version,
@@ -72,7 +73,7 @@ def _details(row: TraceRequest) -> Args:
 
 
 def _safe(args: Args) -> Args:
-    """Arguments with strangers' text made safe, without those that say nothing."""
+    """Returns the arguments with text from the wire made safe, without empty ones."""
     return {key: safe(value) if isinstance(value, str) else value for key, value in args.items() if value is not None}
 
 

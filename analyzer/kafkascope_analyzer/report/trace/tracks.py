@@ -1,8 +1,7 @@
-"""Which track of the trace shows what: a process a client instance, a thread a connection, further tracks where slices
-overlap.
+"""The tracks of a trace: a process per client instance, a thread per connection, further tracks where slices overlap.
 
-Slices of a track must not overlap, requests of a connection may: one that begins before those on the first track have
-ended goes to a further track. Memory grows with the number of connections, up to MOST_CONNECTIONS.
+Slices of a track must not overlap, but requests of a connection may: one that begins before those on the first track
+have ended goes to a further track. Memory grows with the number of connections, up to MOST_CONNECTIONS.
 """
 
 from collections import defaultdict
@@ -13,9 +12,9 @@ from kafkascope_analyzer.report.trace.packets import TraceWriter
 from kafkascope_analyzer.report.trace_model import TraceConnection, TraceModel
 
 MOST_CONNECTIONS = 20_000
-"""Connections that get a thread; Perfetto's window shows no more in any useful way."""
+"""Most connections with a thread; Perfetto's window cannot usefully show more."""
 MOST_LANES = 64
-"""Further tracks of one connection; a request beyond is a mark without a length."""
+"""Most further tracks of one connection; further requests are instants without a duration."""
 _FIRST_TID = 10_000_000
 _CLOSED = ("fin_server", "rst_client", "rst_server", "refused", "unanswered")
 
@@ -44,7 +43,7 @@ class Tracks:
             self._process(f"{count(self.n_left_out, 'connection')} left out: these are the first {MOST_CONNECTIONS:,}")
 
     def _clients(self, model: TraceModel) -> dict[str, str]:
-        """Makes the processes; gives conn_id -> client_instance_id."""
+        """Adds the processes; returns conn_id -> client_instance_id."""
         owners: dict[str, str] = {}
         for row in model.clients():
             software = f" · {safe(row.software_name)} {safe(row.software_version or '')}".rstrip()
@@ -78,7 +77,7 @@ class Tracks:
             self._connection(row, process)
 
     def _connection(self, row: TraceConnection, process: int) -> None:
-        """Makes the thread of a connection."""
+        """Adds the thread of a connection."""
         tid = _FIRST_TID + len(self.of_connection)
         job = f" · {row.primary_role.replace('_', ' ')}" if row.primary_role else ""
         name = f"{node(row.node_id, address(row.server_ip, row.server_port))}{job} · from port {row.client_port}"
@@ -89,19 +88,20 @@ class Tracks:
             self._writer.instant(thread, row.close_ns, f"connection: {row.close_kind.replace('_', ' ')}", args)
 
     def cluster(self, name: str) -> int:
-        """The process of the cluster, above all others, made with that name when something is first shown of it."""
+        """Returns the process of the cluster, above all others; adds it under that name on the first call."""
         if self._cluster is None:
             self._cluster = self._process(name, is_first=True)
         return self._cluster
 
     def named(self, parent: int, name: str) -> int:
-        """The track of that name under a process."""
+        """Returns the track of that name under a process."""
         if (parent, name) not in self._named:
             self._named[parent, name] = self._writer.track(parent, name)
         return self._named[parent, name]
 
     def free(self, track: int, span_ns: tuple[int, int], name: str) -> int | None:
-        """The track itself, or one of that name under it, where nothing overlaps the span; None beyond MOST_LANES."""
+        """Returns the track itself, or one of that name under it, where nothing overlaps the span; None beyond
+        MOST_LANES."""
         ends, lanes = self._ends[track], self._lanes.setdefault(track, [track])
         for lane, end in enumerate(ends):
             if end <= span_ns[0]:

@@ -1,4 +1,4 @@
-"""The capture: its files, errors, and what could not be read."""
+"""The capture: its files, errors, and bytes that could not be read."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,7 +30,7 @@ class PageUndecodedReason(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageDataQuality(Part):
-    """What the capture could not show."""
+    """Bytes, packets and connections that the capture does not show in full."""
 
     SOURCE: ClassVar[type] = DataQuality
     undecoded: tuple[PageUndecodedReason, ...]
@@ -53,7 +53,7 @@ class PageFileRead(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageCapture(Part):
-    """The capture with its words. origin: the time that all others are counted from."""
+    """The capture with its words. origin: the time from which all others are counted."""
 
     SOURCE: ClassVar[type] = WordedCapture
     files: tuple[PageFileRead, ...]

@@ -116,7 +116,7 @@ class PageStallBand(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageLaneClient(Part):
-    """A client instance, or an address whose connections belong to none. conns: places among the connections."""
+    """A client instance, or an address whose connections belong to none. conns: indices into the connections."""
 
     SOURCE: ClassVar[type] = LaneClient
     client_instance_id: str
@@ -143,7 +143,8 @@ class PageLaneClient(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageLaneConnection(Part):
-    """A connection. client: its place among the clients; family: whose colour it has, None where no role is known."""
+    """A connection. client: its index among the clients; family: the family whose colour it has, None where no role is
+    known."""
 
     SOURCE: ClassVar[type] = LaneConnection
     conn_id: str
@@ -164,7 +165,7 @@ class PageLaneConnection(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageTcpEvents(Part):
-    """What TCP did on the lanes, as columns in the order of the lanes."""
+    """TCP events on the lanes, as columns in the order of the lanes."""
 
     SOURCE: ClassVar[type] = TcpEvents
     conn: tuple[int, ...]

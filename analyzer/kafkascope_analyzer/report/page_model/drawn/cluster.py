@@ -35,7 +35,7 @@ class PageCluster(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageTopologyBroker(Part):
-    """A node with what it is advertised as, its addresses and connections."""
+    """A node with its advertised addresses, its servers' addresses and its connections."""
 
     SOURCE: ClassVar[type] = TopologyBroker
     node_id: int
@@ -58,7 +58,7 @@ class PageChange(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageClusterStory(Part):
-    """The brokers, what changed, and who owned what."""
+    """The brokers, their changes, and the leaders and coordinators over time."""
 
     SOURCE: ClassVar[type] = ClusterStory
     brokers: tuple[PageTopologyBroker, ...]
@@ -92,7 +92,7 @@ class PageRestarts(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageStretch(Part):
-    """A stretch with its times in words."""
+    """A span of time in one state, with its times in words."""
 
     SOURCE: ClassVar[type] = WordedStretch
     state: str

@@ -39,7 +39,7 @@ class PageReassignedPartition(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageDepartedMember(Part):
-    """A member that is gone."""
+    """A member that left."""
 
     SOURCE: ClassVar[type] = DepartedMember
     member_id: str | None
@@ -85,7 +85,7 @@ class PageRebalances(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageTransaction(Part):
-    """A transaction with how long it took, the name of the client that fenced it, and whose reads it held back."""
+    """A transaction with its duration, the name of the client that fenced it, and the readers that it blocked."""
 
     SOURCE: ClassVar[type] = WordedTransaction
     transactional_id: str | None

@@ -1,4 +1,4 @@
-"""What happened: the headline, incidents and who stalled, findings."""
+"""The headline, incidents with the clients that stalled, and findings."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,7 +23,7 @@ from kafkascope_analyzer.report.page_model.story_lists import PlacedFindings
 
 @dataclass(frozen=True, slots=True)
 class PageHeadline(Part):
-    """What the report says first."""
+    """The headline of the report."""
 
     SOURCE: ClassVar[type] = Headline
     verdict: str
@@ -41,7 +41,7 @@ class PageProof(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageWait(Part):
-    """Stalls of one client for one service: a line of the table of who stalled. Times are those of the longest."""
+    """Stalls of one client for one service: a line of the table of stalled clients. Times are those of the longest."""
 
     SOURCE: ClassVar[type] = Wait
     who: str
@@ -59,7 +59,7 @@ class PageWait(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageConsequence(Part):
-    """What followed from an incident, counted."""
+    """Consequences of an incident of one kind, counted."""
 
     SOURCE: ClassVar[type] = Consequence
     kind: str
@@ -70,7 +70,7 @@ class PageConsequence(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageMoment(Part):
-    """When a fault began or ended, as far as packets show it."""
+    """The time at which a fault began or ended, as far as packets show it."""
 
     SOURCE: ClassVar[type] = Moment
     by_ns: int
@@ -81,7 +81,7 @@ class PageMoment(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageOwnerAction(Part):
-    """What one owner should do."""
+    """The action that one owner should take."""
 
     SOURCE: ClassVar[type] = OwnerAction
     owner: str
@@ -102,7 +102,7 @@ class PageCourseLine(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageIncident(Part):
-    """One thing that failed, with who stalled because of it and what followed."""
+    """A failure, with the clients that stalled because of it and its consequences."""
 
     SOURCE: ClassVar[type] = Incident
     incident_id: str
@@ -146,7 +146,7 @@ class PageIncidents(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageFinding(Part):
-    """What a rule found, about one client or about several of which it says the same."""
+    """The result of a rule about one client, or about several clients for which it is the same."""
 
     SOURCE: ClassVar[type] = Finding
     finding_id: str
@@ -168,7 +168,8 @@ class PageFinding(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageFindings(Part):
-    """Findings, with places of those that belong to no incident: `alone` are above info, `notes` the others."""
+    """Findings, with indices of those that belong to no incident: `alone` are above severity info, `notes`
+    the others."""
 
     SOURCE: ClassVar[type] = PlacedFindings
     present: bool
@@ -183,7 +184,7 @@ class PageFindings(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageCommands(Part):
-    """The commands that stand once, after the incidents and findings."""
+    """The commands that are given once, after the incidents and findings."""
 
     SOURCE: ClassVar[type] = Commands
     explain: str
@@ -194,7 +195,7 @@ class PageCommands(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageGridStretch(Part):
-    """A time in one state."""
+    """A span of time in one state."""
 
     SOURCE: ClassVar[type] = GridStretch
     state: str

@@ -73,7 +73,7 @@ class PageLatencyOverTime(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageLeaderLoad(Part):
-    """What clients wrote to and read from a broker."""
+    """Bytes and requests that clients wrote to and read from a broker."""
 
     SOURCE: ClassVar[type] = LeaderLoad
     node_id: int
@@ -140,7 +140,7 @@ class PageAllClientTraffic(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageServiceLevel(Part):
-    """What a topic and a group that reads it got."""
+    """The service level of a topic and a group that reads it."""
 
     SOURCE: ClassVar[type] = ServiceLevel
     topic: str
@@ -181,7 +181,7 @@ class PageCrossRackBytes(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageRackReader(Part):
-    """A consumer that says its rack."""
+    """A consumer that sends its rack (client.rack)."""
 
     SOURCE: ClassVar[type] = RackReader
     client_id: str | None
@@ -194,7 +194,7 @@ class PageRackReader(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageRacks(Part):
-    """What went from one rack to another."""
+    """Bytes between racks."""
 
     SOURCE: ClassVar[type] = Racks
     present: bool
@@ -207,7 +207,7 @@ class PageRacks(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageWayIn(Part):
-    """Connections of a client id from an address that come in the same way."""
+    """Connections of a client id from an address with the same transport and authentication."""
 
     SOURCE: ClassVar[type] = WayIn
     transport: str
@@ -225,7 +225,7 @@ class PageWayIn(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageSecurity(Part):
-    """How clients come in."""
+    """How clients connect and authenticate."""
 
     SOURCE: ClassVar[type] = Security
     n: int
@@ -253,7 +253,7 @@ class PageRemovedUse(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageRemovedVersions(Part):
-    """Who uses API versions that Kafka 4.0 removed (KIP-896)."""
+    """Clients that use API versions that Kafka 4.0 removed (KIP-896)."""
 
     SOURCE: ClassVar[type] = RemovedVersions
     n: int

@@ -1,4 +1,4 @@
-"""Parts of dataclasses: the fields of them that a page has."""
+"""Parts of dataclasses: the subset of their fields that a page has."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -6,8 +6,8 @@ from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 
 class Part:
-    """Some fields of SOURCE under their names, with Parts of what these hold; to be a frozen dataclass. Without a
-    SOURCE it is made where it is filled.
+    """Some fields of SOURCE under their names, with Parts of the dataclasses in them. Subclasses are frozen
+    dataclasses. One without a SOURCE is filled field by field instead.
     """
 
     __slots__ = ()
@@ -19,12 +19,12 @@ Make = Callable[[Any], Any]
 
 
 def part_of(kind: type[P], value: object) -> P:
-    """The part of a value that a page has. value: of the class SOURCE, or of one that has the same fields."""
+    """Returns the part of a value that a page has. value: an instance of SOURCE, or of a class with the same fields."""
     return kind(**{name: make(getattr(value, name)) for name, make in _makers(kind).items()})
 
 
 def parts_of(kind: type[P], values: Any) -> tuple[P, ...]:
-    """The part of each."""
+    """Returns the part of each value."""
     return tuple(part_of(kind, value) for value in values)
 
 
@@ -32,7 +32,7 @@ _MAKERS: dict[type, Mapping[str, Make]] = {}
 
 
 def _makers(kind: type[Part]) -> Mapping[str, Make]:
-    """What makes the value of each field."""
+    """Returns the functions that make the value of each field."""
     if kind not in _MAKERS:
         hints = get_type_hints(kind)
         _MAKERS[kind] = {field.name: _maker(hints[field.name]) for field in fields(kind)}  # type: ignore[arg-type]

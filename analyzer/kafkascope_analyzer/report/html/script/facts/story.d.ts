@@ -1,7 +1,7 @@
 // Made by scripts/reference_pages.py from the dataclasses of the report and of the page: change those.
 // Times (`*_ns`) are nanoseconds since the capture's start.
 
-/** everything that the page shows */
+/** all data of the page besides the requests' columns */
 export interface Story {
   headline: Headline;
   incidents: Incidents;
@@ -40,7 +40,7 @@ export interface Story {
   requests: Requests;
 }
 
-/** what the report says first */
+/** the headline of the report */
 export interface Headline {
   /** the worst of all incidents, stalls, failed starts and findings */
   verdict: string;
@@ -66,7 +66,7 @@ export interface Incidents {
   unassigned: Wait[];
 }
 
-/** one thing that failed, with who stalled because of it and what followed */
+/** a failure, with the clients that stalled because of it and its consequences */
 export interface Incident {
   /** the incident */
   incident_id: string;
@@ -118,7 +118,7 @@ export interface Incident {
   packets: string;
 }
 
-/** what one owner should do */
+/** the action that one owner should take */
 export interface OwnerAction {
   /** who: operator of the brokers, operator of the network, owner of clients of a library */
   owner: string;
@@ -126,7 +126,7 @@ export interface OwnerAction {
   text: string;
 }
 
-/** when a fault began or ended, as far as packets show it */
+/** the time at which a fault began or ended, as far as packets show it */
 export interface Moment {
   /** the first packet that shows that it had */
   by_ns: number;
@@ -138,7 +138,7 @@ export interface Moment {
   is_between: boolean;
 }
 
-/** stalls of one client for one service: a line of the table of who stalled */
+/** stalls of one client for one service: a line of the table of stalled clients */
 export interface Wait {
   /** client id, else its address or its group */
   who: string;
@@ -178,7 +178,7 @@ export interface CourseLine {
   what: string;
 }
 
-/** what followed from an incident, counted */
+/** consequences of an incident of one kind, counted */
 export interface Consequence {
   /** incidents, recoveries, rebalances, transactions, leaders, coordinators or findings */
   kind: string;
@@ -196,7 +196,7 @@ export interface Proof {
   id: string;
 }
 
-/** the commands that stand once, after the incidents and findings */
+/** the commands that are given once, after the incidents and findings */
 export interface Commands {
   /** explains the worst incident, else the worst finding; empty where there is neither */
   explain: string;
@@ -230,7 +230,7 @@ export interface GridHost {
   stretches: GridStretch[];
 }
 
-/** a time in one state */
+/** a span of time in one state */
 export interface GridStretch {
   state: string;
   words: string;
@@ -283,7 +283,7 @@ export interface ErrorKind {
   last_ns: number;
 }
 
-/** what the capture could not show */
+/** bytes, packets and connections that the capture does not show in full */
 export interface DataQuality {
   /** stream bytes that are no decoded frame, by reason */
   undecoded: UndecodedReason[];
@@ -429,7 +429,7 @@ export interface Leaders {
   listed: LeaderLoad[];
 }
 
-/** what clients wrote to and read from a broker */
+/** bytes and requests that clients wrote to and read from a broker */
 export interface LeaderLoad {
   /** node id */
   node_id: number;
@@ -519,7 +519,7 @@ export interface FetchTraffic {
   max_wait_ms: number | null;
 }
 
-/** who uses API versions that Kafka 4.0 removed (KIP-896) */
+/** clients that use API versions that Kafka 4.0 removed (KIP-896) */
 export interface RemovedVersions {
   /** uses: client, API, version */
   n: number;
@@ -557,7 +557,7 @@ export interface ServiceLevels {
   listed: ServiceLevel[];
 }
 
-/** what a topic and a group that reads it got */
+/** the service level of a topic and a group that reads it */
 export interface ServiceLevel {
   /** topic */
   topic: string;
@@ -583,7 +583,7 @@ export interface ServiceLevel {
   lag_last: number | null;
 }
 
-/** what went from one rack to another */
+/** bytes between racks */
 export interface Racks {
   /** whether the racks of brokers, and bytes of whole connections, are known */
   present: boolean;
@@ -617,7 +617,7 @@ export interface CrossRackBytes {
   bytes_received: number;
 }
 
-/** a consumer that says its rack */
+/** a consumer that sends its rack (client.rack) */
 export interface RackReader {
   /** client id */
   client_id: string | null;
@@ -633,7 +633,7 @@ export interface RackReader {
   what: string;
 }
 
-/** how clients come in */
+/** how clients connect and authenticate */
 export interface Security {
   /** ways in */
   n: number;
@@ -647,7 +647,7 @@ export interface Security {
   listed: WayIn[];
 }
 
-/** connections of a client id from an address that come in the same way */
+/** connections of a client id from an address with the same transport and authentication */
 export interface WayIn {
   /** TLS or plain text */
   transport: string;
@@ -861,7 +861,7 @@ export interface ReassignedPartition {
   unread_to_ns: number | null;
 }
 
-/** a member that is gone */
+/** a member that left */
 export interface DepartedMember {
   member_id: string | null;
   client_instance_id: string | null;
@@ -870,7 +870,7 @@ export interface DepartedMember {
   silent_ms: number | null;
 }
 
-/** a group with the places of its rebalances */
+/** a group with the indices of its rebalances */
 export interface Group {
   name: string;
   in_short: string;
@@ -886,7 +886,7 @@ export interface Transactions {
   outcomes: Record<string, number>;
 }
 
-/** a transaction with how long it took, the name of the client that fenced it, and whose reads it held back */
+/** a transaction with its duration, the name of the client that fenced it, and the readers that it blocked */
 export interface Transaction {
   /** transactional id; null where only consumers show the transaction, held back by it */
   transactional_id: string | null;
@@ -913,7 +913,7 @@ export interface Transaction {
   held_back_text: string;
 }
 
-/** a transactional id with the places of its transactions */
+/** a transactional id with the indices of its transactions */
 export interface TransactionalId {
   name: string;
   places: number[];
@@ -929,7 +929,7 @@ export interface Flow {
   listed: TopicFlow[];
 }
 
-/** a topic and who reads it */
+/** a topic and its reader */
 export interface TopicFlow {
   topic: string;
   reader: string;
@@ -942,14 +942,14 @@ export interface TopicFlow {
   slices: string[][];
 }
 
-/** a slice at whose end the reader was behind; share: of the most that it was behind */
+/** a time slice at whose end the reader was behind */
 export interface LagBand {
   from_ns: number;
   to_ns: number;
   share: number;
 }
 
-/** findings, with places of those that belong to no incident: `alone` are above info, `notes` the others */
+/** findings, with indices of those that belong to no incident: `alone` are above severity info, `notes` the others */
 export interface Findings {
   /** whether the dataset has the table */
   present: boolean;
@@ -965,7 +965,7 @@ export interface Findings {
   notes: number[];
 }
 
-/** what a rule found, about one client or about several of which it says the same */
+/** the result of a rule about one client, or about several clients for which it is the same */
 export interface Finding {
   /** the diagnosis; of several rows the one that was seen most often */
   finding_id: string;
@@ -1031,7 +1031,7 @@ export interface Evidence {
   took: string;
 }
 
-/** the brokers, what changed, and who owned what */
+/** the brokers, their changes, and the leaders and coordinators over time */
 export interface ClusterStory {
   brokers: TopologyBroker[];
   n_changes: number;
@@ -1040,7 +1040,7 @@ export interface ClusterStory {
   owners: Owner[];
 }
 
-/** a node with what it is advertised as, its addresses and connections */
+/** a node with its advertised addresses, its servers' addresses and its connections */
 export interface TopologyBroker {
   node_id: number;
   rack: string | null;
@@ -1057,14 +1057,14 @@ export interface Change {
   text: string;
 }
 
-/** a broker that left the lists of Metadata or came back */
+/** a broker that Metadata stopped listing, or listed again */
 export interface BrokerPresence {
   at_ns: number;
   node_id: number;
   what: string;
 }
 
-/** the nodes that owned something, and since when each */
+/** the nodes that led or coordinated something, each with the time from which on it did */
 export interface Owner {
   kind: string;
   subject: string;
@@ -1082,7 +1082,7 @@ export interface BrokerLane {
   in_short: string;
 }
 
-/** a stretch with its times in words */
+/** a span of time in one state, with its times in words */
 export interface Stretch {
   state: string;
   from_ns: number;
@@ -1205,7 +1205,7 @@ export interface LaneConnection {
   family: number | null;
 }
 
-/** what a connection did since when */
+/** a role of a connection and the time from which on it has it */
 export interface LaneRole {
   /** the role */
   role: "bootstrap" | "partition_leader" | "follower_fetch" | "group_coordinator" | "share_coordinator" | "transaction_coordinator" | "controller" | "inter_broker" | "admin" | "telemetry";
@@ -1214,14 +1214,14 @@ export interface LaneRole {
   family: number;
 }
 
-/** what TCP did on the lanes, as columns in the order of the lanes */
+/** TCP events on the lanes, as columns in the order of the lanes */
 export interface TcpEvents {
   conn: number[];
   event: string[];
   packet_no: (number | null)[];
 }
 
-/** what the columns of the requests mean, and how many requests they stand for */
+/** the meaning of the requests' columns, and the number of requests that they stand for */
 export interface Requests {
   n: number;
   n_kept: number;
