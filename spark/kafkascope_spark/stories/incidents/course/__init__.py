@@ -1,1 +1,2 @@
-"""The course of a failure: when it was detected, who took over, and when clients learned of that and were served."""
+"""The course of a failure: when it was detected, which node took over, and when clients learned of that and were served
+again."""

@@ -1,4 +1,4 @@
-"""What a failed broker led, and for how long to look for whoever took it over."""
+"""Resources that a failed broker led or coordinated, each with the time in which its successor is looked for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from kafkascope_spark.stories.incidents.leadership import Leadership
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A topic-partition, or what a coordinator has (a group, a transactional id), whose node failed or handed it over.
+    """A topic-partition, group or transactional id whose leader or coordinator failed or handed it over.
 
-    from_ns, until_ns: when somebody else may have taken it over. epoch: that of the node as its leader, where known.
+    from_ns, until_ns: time in which another node may have taken it over. epoch: leader epoch of the lost leader, None
+    if unknown.
     """
 
     name: str
@@ -25,12 +26,12 @@ class Loss:
     epoch: int | None = None
 
     def is_newer(self, epoch: int | None) -> bool:
-        """Whether a leader epoch may be that of another leader; what has none may be."""
+        """Whether a leader epoch may belong to a later leader; True if one of the epochs is not known."""
         return epoch is None or epoch < 0 or self.epoch is None or epoch > self.epoch
 
 
 def lost_leaders(failure: Failure, leadership: Leadership) -> list[Loss]:
-    """The topic-partitions that the failed broker led, or whose leader moved. leadership: of the cluster."""
+    """Returns the topic-partitions that the failed broker led, or whose leader moved. leadership: of the cluster."""
     node_id = failure.node_id
     if failure.is_of_broker and node_id is not None:
         from_ns, last_ns = begin_ns(failure), until_ns(failure)
@@ -40,7 +41,8 @@ def lost_leaders(failure: Failure, leadership: Leadership) -> list[Loss]:
 
 
 def lost_coordinators(failure: Failure, leadership: Leadership) -> list[Loss]:
-    """What the failed broker coordinated, or whose coordinator moved, of what clients had to find again."""
+    """Returns the groups and transactional ids that the failed broker coordinated, or whose coordinator moved, as far
+    as clients had to look it up again."""
     names = sorted({r.resource for r in failure.recoveries if r.resource_kind in COORDINATED})
     from_ns = begin_ns(failure)
     before = ((name, leadership.coordinator(name, from_ns)) for name in names)
@@ -53,21 +55,22 @@ def lost_coordinators(failure: Failure, leadership: Leadership) -> list[Loss]:
 
 
 _RAFT_LOG = "-".join(map(str, RAFT_LOG))
-"""Led by the active controller, which does not choose its own successor: voters do, long before brokers are fenced."""
+"""The metadata log is left out: the active controller leads it, and the voters elect its successor, long before brokers
+are fenced."""
 COORDINATED = frozenset({"group", "transaction", "coordinator"})
-"""Kinds of what recoveries are about that has a coordinator."""
+"""Resource kinds of recoveries that have a coordinator."""
 
 
 def begin_ns(failure: Failure) -> int:
-    """From when on somebody else may have taken over: a broker that shuts down in order is let go a little before it
-    refuses anybody; errors come after a move."""
+    """Returns from when another node may have taken over. In a controlled shutdown that is a little before the first
+    refusal; for moves, it is before the first error."""
     if failure.kind.is_move:
         return failure.start_ns - FOLLOWS_NS
     return failure.start_ns - (HANDOVER_NS if failure.closed_ns is not None else 0)
 
 
 def until_ns(failure: Failure) -> int:
-    """To when the course of a failure may last: until nothing follows from it any longer."""
+    """Returns the end of the course of a failure: when nothing can follow from it any longer."""
     ends = [followed_until_ns(failure)]
     ends += [FOREVER if stall.to_ns is None else stall.to_ns for stall in failure.stalls]
     ends += [row.recovered_ns for row in failure.recoveries if row.recovered_ns is not None]
@@ -75,8 +78,8 @@ def until_ns(failure: Failure) -> int:
 
 
 def _moved(failure: Failure, leadership: Leadership) -> Iterator[Loss]:
-    """The topic-partitions of errors whose leader moved away from the node that gave them, before the clients had
-    recovered from these."""
+    """Yields the topic-partitions of errors whose leader moved away from the node that returned the error before the
+    client recovered."""
     last_of: dict[tuple[str, int], int] = {}
     for row in failure.recoveries:
         if row.resource_kind == "partition" and row.old_node_id is not None:

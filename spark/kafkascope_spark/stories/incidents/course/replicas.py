@@ -1,7 +1,7 @@
-"""`Replicas`: which replicas were in sync, as leaders had the controller record it (AlterPartition, KIP-497).
+"""`Replicas`: changes of in-sync replicas, from the AlterPartition requests of leaders to the controller (KIP-497).
 
-A controller that fences a broker takes it out of the in-sync replicas by itself, which no request shows; that it is
-back in them does one. Changes are rare: memory is that of all of them.
+When the controller fences a broker, it removes the broker from the in-sync replicas without a request; when the broker
+is back in them, a request shows it. Changes are rare, so all are kept in memory.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ _RESPONSES = "messages/AlterPartition/response"
 
 @dataclass(frozen=True, slots=True)
 class IsrChange:
-    """A change that the controller recorded: the topic-partition and its in-sync replicas since then."""
+    """A change that the controller recorded. name: the topic-partition; isr: its in-sync replicas since ts_ns."""
 
     ts_ns: int
     name: str
@@ -24,7 +24,7 @@ class IsrChange:
 
 
 class Replicas:
-    """changes: in any order."""
+    """Changes of in-sync replicas by topic-partition. changes: in any order."""
 
     def __init__(self, changes: Iterable[IsrChange] = ()) -> None:
         self._changes: dict[str, list[IsrChange]] = defaultdict(list)
@@ -33,12 +33,12 @@ class Replicas:
 
     @classmethod
     def of(cls, dataset: Dataset, topics: Mapping[str, str]) -> "Replicas":
-        """As the dataset has them. topics: names by topic id. Raises UsageError where a table cannot be read."""
+        """Reads the changes of a dataset. topics: names by topic id. Raises UsageError where a table cannot be read."""
         return cls(_changes_in(dataset, topics))
 
     def without(self, nodes: Collection[int], from_ns: int, until_ns: int) -> Iterator[tuple[IsrChange, int]]:
-        """The first change in that time of each topic-partition that took one of the nodes out, with that node: another
-        change has it."""
+        """Yields the first change of each topic-partition from from_ns to until_ns that lacks one of the nodes, and
+        that node. Only nodes count that are in another change of the topic-partition."""
         for changes in self._changes.values():
             members = frozenset[int]().union(*(change.isr for change in changes))
             for change in changes:
@@ -48,12 +48,14 @@ class Replicas:
                     break
 
     def back(self, node_id: int, from_ns: int, until_ns: int) -> list[IsrChange]:
-        """The first change in that time that has the node, of each topic-partition, in order of time."""
+        """Returns the first change of each topic-partition from from_ns to until_ns with the node in sync, in order of
+        time."""
         found = (self.back_in(name, node_id, from_ns, until_ns) for name in self._changes)
         return sorted((change for change in found if change is not None), key=lambda each: (each.ts_ns, each.name))
 
     def back_in(self, name: str, node_id: int, from_ns: int, until_ns: int) -> IsrChange | None:
-        """The same of one topic-partition."""
+        """Returns the first change of one topic-partition from from_ns to until_ns with the node in sync; None if there
+        is none."""
         changes = self._changes.get(name, ())
         return next((each for each in changes if from_ns <= each.ts_ns <= until_ns and node_id in each.isr), None)
 

@@ -1,8 +1,9 @@
-"""`Packets`: what the packets of a dataset show of those who took over topic-partitions, and of requests.
+"""`Packets`: answers questions about the requests of a dataset, and finds the packets that show new leaders.
 
-A leader's successor is first seen by a follower that fetches from it (with the new leader epoch), by whoever is told of
-it (Metadata, the leader that an error names: KIP-951), or by what it serves. Reading keeps the first row of each
-connection, kind and epoch since each loss: memory is that of the lost topic-partitions and of who asks for them.
+A new leader is shown by a follower that fetches from it with the new leader epoch, by a response that reports it to a
+client (Metadata, or an error with the current leader: KIP-951), or by requests that it serves. Only the first row of
+each connection, kind and epoch after each loss is kept: memory grows with the lost topic-partitions and the connections
+that request them.
 """
 
 from collections import defaultdict
@@ -47,7 +48,8 @@ _COLUMNS = ["request_id", "ts_ns", "topic", "partition", "error_code", *_SHOWN]
 
 
 class _Seen(NamedTuple):
-    """The first row of a group: of a topic-partition, of equal _SHOWN, of one window of time."""
+    """First row of a group of rows with the same topic-partition, the same values of _SHOWN and the same window of
+    time."""
 
     name: str
     conn_id: str
@@ -63,13 +65,13 @@ class _Seen(NamedTuple):
 
     @property
     def group(self) -> tuple[str | int | None, ...]:
-        """What the rows of the group have in common."""
+        """Returns the values that the rows of the group share."""
         return self[: -len(("ts_ns", "request_id"))]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPackets(Row):
-    """A request, with who sent it to whom, and the packets of it and of its response."""
+    """A request with its client, its server, and the packets of the request and of its response."""
 
     TABLE: ClassVar[Table] = REQUESTS
     request_id: str
@@ -83,7 +85,7 @@ class RequestPackets(Row):
 
     @property
     def is_of_client(self) -> bool:
-        """Whether no broker sent it."""
+        """Whether a client sent the request, and not a broker."""
         return self.replica_id is None or self.replica_id < 0
 
 
@@ -99,7 +101,7 @@ class _ServerRoles(Row):
 
 @dataclass(frozen=True, slots=True)
 class _Spoken(Row):
-    """What a connection speaks."""
+    """The protocol of a connection."""
 
     TABLE: ClassVar[Table] = CONNECTIONS
     client_ip: str
@@ -110,7 +112,7 @@ class _Spoken(Row):
 
 @dataclass(frozen=True, slots=True)
 class _Message(Row):
-    """What a broker wrote beside an error."""
+    """The message of an error."""
 
     TABLE: ClassVar[Table] = ERRORS
     request_id: str
@@ -119,8 +121,8 @@ class _Message(Row):
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What a packet shows of the successor of a lost leader: a replica follows it, a client is told of it (named), or
-    it serves a client. node_id: the successor."""
+    """A packet that shows the new leader of a topic-partition: a replica follows it, a response reports it to a client
+    (named), or it serves a client. node_id: the new leader."""
 
     loss: Loss
     how: How
@@ -131,56 +133,58 @@ class Sighting:
 
     @property
     def packet_no(self) -> int | None:
-        """The packet that shows it."""
+        """Number of the packet that shows it."""
         return self.request.request_packet_no if self.how == "followed" else self.request.response_packet_no
 
 
 class Packets:
-    """dataset: None where there is none, so that nothing is known."""
+    """Questions about the packets of a dataset. dataset: None if there is none; then all answers are empty."""
 
     def __init__(self, dataset: Dataset | None = None) -> None:
         self._dataset = dataset
 
     def replicas(self, topics: Mapping[str, str]) -> Replicas:
-        """Which replicas were in sync. topics: names by topic id. Raises UsageError where a table cannot be read."""
+        """Returns the changes of in-sync replicas. topics: names by topic id. Raises UsageError where a table cannot be
+        read."""
         return Replicas() if self._dataset is None else Replicas.of(self._dataset, topics)
 
     def requests(self, request_ids: Collection[str]) -> dict[str, RequestPackets]:
-        """These requests by their ids. Raises UsageError where a table cannot be read."""
+        """Returns the requests by their ids. Raises UsageError where a table cannot be read."""
         if self._dataset is None or not request_ids:
             return {}
         rows = read(self._dataset, RequestPackets, one_of("request_id", sorted(request_ids)))
         return {row.request_id: row for row in rows}
 
     def contrasts(self, questions: Sequence[Question]) -> list[Contrast]:
-        """Whose requests were answered, for each question. Raises UsageError where a table cannot be read."""
+        """Returns whose requests were answered, for each question. Raises UsageError where a table cannot be read."""
         return contrasts(self._dataset, questions)
 
     def latencies(self, questions: Sequence[Asked]) -> list[Latencies]:
-        """How long responses took, for each question. Raises UsageError where a table cannot be read."""
+        """Returns how long responses took, for each question. Raises UsageError where a table cannot be read."""
         return latencies(self._dataset, questions)
 
     def last_successes(self, questions: Sequence[Before]) -> list[int | None]:
-        """When what clients wanted last succeeded, for each question. Raises UsageError where a table cannot be
+        """Returns when one of the requests last succeeded, for each question. Raises UsageError where a table cannot be
         read."""
         return last_successes(self._dataset, questions)
 
     def unanswered(self, until_ns: int, keys: Collection[int]) -> list[UnansweredRequest]:
-        """The requests of some APIs that clients sent by a time and that were never answered. Raises UsageError where a
-        table cannot be read."""
+        """Returns the unanswered requests of some APIs that clients sent by a time. Raises UsageError where a table
+        cannot be read."""
         return unanswered_requests(self._dataset, until_ns, keys)
 
     def held(self, request_ids: Collection[str]) -> list[HeldRequest]:
-        """Those of these requests that waited behind a long poll. Raises UsageError where a table cannot be read."""
+        """Returns those of the requests that waited behind a long poll. Raises UsageError where a table cannot be
+        read."""
         return held_requests(self._dataset, request_ids)
 
     def processes(self) -> BrokerProcesses:
-        """When brokers' processes ended and started. Raises UsageError where a table cannot be read."""
+        """Returns when processes of brokers ended and started. Raises UsageError where a table cannot be read."""
         return BrokerProcesses() if self._dataset is None else broker_processes(self._dataset)
 
     def roles(self, servers: Collection[str]) -> dict[str, frozenset[str]]:
-        """The roles of all connections to each of these servers, by `address:port`. Raises UsageError where a table
-        cannot be read."""
+        """Returns the roles of all connections to each of the servers, by `address:port`. Raises UsageError where a
+        table cannot be read."""
         found: dict[str, frozenset[str]] = defaultdict(frozenset)
         if self._dataset is not None and servers:
             addresses = sorted({server.rpartition(":")[0] for server in servers})
@@ -189,8 +193,8 @@ class Packets:
         return found
 
     def encrypted(self, servers: Collection[str]) -> set[tuple[str, str]]:
-        """The hosts whose connections to these servers (`address:port`) are encrypted, and none decrypted.
-        Raises UsageError where a table cannot be read."""
+        """Returns the pairs of host and server (`address:port`) whose connections are encrypted, none of them
+        decrypted. Raises UsageError where a table cannot be read."""
         if self._dataset is None or not servers:
             return set()
         found: dict[tuple[str, str], set[str | None]] = defaultdict(set)
@@ -199,8 +203,7 @@ class Packets:
         return {pair for pair, protocols in found.items() if "tls" in protocols and "kafka" not in protocols}
 
     def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
-        """What brokers wrote beside the errors of these requests, by request. Raises UsageError where a table cannot be
-        read."""
+        """Returns the error messages of the requests, by request_id. Raises UsageError where a table cannot be read."""
         found: dict[str, list[str]] = defaultdict(list)
         if self._dataset is not None and request_ids:
             chosen = one_of("request_id", sorted(request_ids)) & ds.field("message").is_valid()
@@ -210,8 +213,8 @@ class Packets:
         return found
 
     def sightings(self, losses: Sequence[Loss]) -> dict[Loss, list[Sighting]]:
-        """What is seen of the successors of lost leaders, in order of time. Raises UsageError where a table cannot be
-        read."""
+        """Returns the sightings of new leaders for each loss, in order of time. Raises UsageError where a table cannot
+        be read."""
         if self._dataset is None or not losses:
             return {}
         by_name: dict[str, list[Loss]] = defaultdict(list)
@@ -232,7 +235,7 @@ class Packets:
 
 
 def _sighting(row: _Seen, loss: Loss, request: RequestPackets) -> Sighting | None:
-    """What a row shows of the successor of a loss."""
+    """Returns the sighting that a row shows; None if it shows no new leader."""
     how: How = "named"
     if row.direction == "request":
         how, node_id, epoch = "followed", request.node_id, row.current_leader_epoch
@@ -250,7 +253,7 @@ def _sighting(row: _Seen, loss: Loss, request: RequestPackets) -> Sighting | Non
 
 
 def _first_rows(dataset: Dataset, losses: Sequence[Loss]) -> Iterable[_Seen]:
-    """The first row of each group in each stretch of time in which the same losses are looked for."""
+    """Returns the first row of each group in each window of time in which the same losses are looked for."""
     names = pa.array(sorted({loss.name for loss in losses}), pa.string())
     bounds = np.unique(np.array([loss.from_ns for loss in losses], np.int64))
     last_ns = min(max(loss.until_ns for loss in losses), FOREVER)
@@ -266,7 +269,8 @@ def _first_rows(dataset: Dataset, losses: Sequence[Loss]) -> Iterable[_Seen]:
 
 
 def _firsts_of(batch: pa.RecordBatch, names: pa.Array, bounds: NDArray[np.int64]) -> Iterator[_Seen]:
-    """The first row of each group of a batch. names: the lost topic-partitions; bounds: since when they are lost."""
+    """Yields the first row of each group of a batch. names: lost topic-partitions; bounds: times from which they are
+    lost."""
     table = pa.Table.from_batches([batch])
     name = pc.binary_join_element_wise(table["topic"], pc.cast(table["partition"], pa.string()), "-")
     table = table.append_column("name", name).filter(pc.is_in(name, names))
@@ -284,7 +288,7 @@ def _firsts_of(batch: pa.RecordBatch, names: pa.Array, bounds: NDArray[np.int64]
 
 
 def _is_of_leader(table: pa.Table) -> pa.ChunkedArray:
-    """Whether each row names a leader, follows one, or was served by one."""
+    """Returns, for each row, whether it reports a leader, follows one, or was served by one."""
     is_request = pc.equal(table["direction"], "request")
     follows = pc.and_(is_request, pc.greater_equal(pc.fill_null(table["current_leader_epoch"], -1), 0))
     is_named = pc.or_(pc.is_valid(table["leader_id"]), pc.is_valid(table["current_leader_id"]))

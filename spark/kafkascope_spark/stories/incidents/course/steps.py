@@ -1,4 +1,4 @@
-"""The steps of a failure's course, each with the packet that shows it. What no packet shows is no step."""
+"""The steps of a failure's course, each with the packet that shows it. Without a packet there is no step."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,12 +23,12 @@ from kafkascope_spark.stories.incidents.table import STEPS, CourseStep, StepName
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 NamedClient = tuple[str | None, str | None]
-"""A client's id and address."""
+"""Client id and address of a client."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """Something that a packet shows. who: the client that it concerns."""
+    """An event that a packet shows. who: the client that it concerns."""
 
     ts_ns: int
     what: str = ""
@@ -38,11 +38,11 @@ class _Moment:
 
 @dataclass(slots=True)
 class _Takeover:
-    """What packets show of who took over, and of replicas that were left behind.
+    """New leaders and coordinators after a failure, and changes of replicas, as packets show them.
 
-    leaders: what is seen of the successor of each leader that was lost, in order of time; the first shows the move.
-    coordinators: by what they coordinate, those that took over, each since it was named. dropped: nodes that leaders
-    took out of their in-sync replicas; back: these nodes, or the failed broker, in sync again, in order of time.
+    leaders: for each lost leader the sightings of its successor, in order of time; the first one shows the move.
+    coordinators: new coordinators by group or transactional id, each since it was reported. dropped: nodes that leaders
+    removed from their in-sync replicas; back: these nodes, or the failed broker, in sync again, in order of time.
     """
 
     leaders: list[list[Sighting]]
@@ -52,13 +52,13 @@ class _Takeover:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody took over, as far as packets show it."""
+        """Whether packets show no successor and no dropped replica."""
         return not (self.leaders or self.coordinators or self.dropped)
 
 
 def give_courses(failures: Iterable[Failure], leadership: Callable[[], Leadership], packets: Packets) -> None:
-    """Gives each failure of a broker, and each move, its course. leadership: of the cluster, read where it is needed;
-    packets: of the dataset."""
+    """Sets the course of each failure of a broker, and of each move. leadership: returns the leadership of the cluster;
+    called only if it is needed; packets: of the dataset."""
     asked = [failure for failure in failures if has_course(failure)]
     if not asked:
         return
@@ -82,19 +82,19 @@ def give_courses(failures: Iterable[Failure], leadership: Callable[[], Leadershi
 
 
 def has_course(failure: Failure) -> bool:
-    """Whether somebody else takes over after such a failure, or goes on without a replica."""
+    """Whether another node takes over after such a failure, or leaders go on without a replica."""
     cuts_all = failure.is_of_broker or failure.kind.between_brokers
     return failure.kind.is_move or (failure.kind.cuts_clients and cuts_all)
 
 
 def _next_starts(failures: Iterable[Failure]) -> dict[Failure, int]:
-    """When the next broker failed after each failure; FOREVER where none did."""
+    """Returns when the next broker failed after each failure; FOREVER if none did."""
     starts = [*sorted(failure.start_ns for failure in failures if failure.states), FOREVER]
     return {failure: starts[bisect_right(starts, failure.start_ns)] for failure in failures}
 
 
 def _add_replicas(takeover: _Takeover, failure: Failure, replicas: Replicas, next_ns: int) -> None:
-    """Adds what is known of the replicas. next_ns: when the next broker failed, from which other changes follow."""
+    """Adds the changes of replicas. next_ns: when the next broker failed; later changes follow from that failure."""
     takeover.dropped = list(replicas.without(_nodes_of(failure), begin_ns(failure), min(until_ns(failure), next_ns)))
     if takeover.is_empty:
         return
@@ -109,14 +109,14 @@ def _add_replicas(takeover: _Takeover, failure: Failure, replicas: Replicas, nex
 
 
 def _nodes_of(failure: Failure) -> set[int]:
-    """The broker, and where brokers did not reach each other, the other one."""
+    """Returns the failed broker; if brokers did not reach each other, both."""
     nodes = {state.server_ip: state.node_id for state in failure.states if state.node_id is not None}
     others = {nodes[host] for host in failure.hosts if host in nodes}
     return others | ({failure.node_id} if failure.node_id is not None else set())
 
 
 def _proofs(failure: Failure, takeover: _Takeover) -> Iterator[str]:
-    """The requests whose packets the steps may name."""
+    """Yields the ids of the requests whose packets the steps may name."""
     for stall in failure.stalls:
         yield from stall.evidence[-1:]
     for recovery in failure.recoveries:
@@ -127,7 +127,7 @@ def _proofs(failure: Failure, takeover: _Takeover) -> Iterator[str]:
 
 
 def _after(sightings: Sequence[Sighting]) -> list[Sighting]:
-    """What is seen of the first successor of a leader, from when on a packet shows that it leads."""
+    """Returns the sightings of the first successor of a leader, from the first packet that shows it as leader."""
     first = next((each for each in sightings if each.how != "served"), None)
     if first is None:
         return []
@@ -135,7 +135,8 @@ def _after(sightings: Sequence[Sighting]) -> list[Sighting]:
 
 
 class _Course:
-    """requests: by id, those that prove stalls, recoveries and what is known of the takeover."""
+    """Derives the steps of one failure. requests: by id, the requests that prove stalls, recoveries and the
+    takeover."""
 
     def __init__(self, failure: Failure, takeover: _Takeover, requests: Mapping[str, RequestPackets]) -> None:
         self._failure = failure
@@ -143,7 +144,8 @@ class _Course:
         self._requests = requests
 
     def moments(self) -> Iterator[tuple[StepName, _Moment]]:
-        """The steps, with what shows them; none of a move of which no packet shows where to."""
+        """Yields each step with the event that shows it; none for a move if no packet shows the new leader or
+        coordinator."""
         if self._takeover.is_empty and not self._failure.states:
             return
         first_of: tuple[tuple[StepName, Iterable[_Moment]], ...] = (
@@ -158,7 +160,8 @@ class _Course:
         yield from (("caught_up", moment) for moment in self._caught_up())
 
     def _failed(self) -> Iterator[_Moment]:
-        """When the states of the broker show it, and when it first refused what it had handed over."""
+        """Yields the begin of the failure, by the states of the broker, and the first refusal of a controlled
+        shutdown."""
         fault, begin_ns = fault_of(self._failure), self._failure.start_ns
         for state in self._failure.states:
             if state.shown_from_ns == fault.start_ns:
@@ -185,7 +188,7 @@ class _Course:
             yield _Moment(change.ts_ns, what, packet_no=self._packet([change.request_id], change.ts_ns))
 
     def _caught_up(self) -> Iterator[_Moment]:
-        """When the last replica was in sync again."""
+        """Yields when the last replica was in sync again."""
         back = self._takeover.back
         for change, node_id in back[-1:]:
             n_partitions = counted(len({each.name for each, _ in back}), "topic-partition")
@@ -205,14 +208,14 @@ class _Course:
                 yield _Moment(row.recovered_ns, what, packet_no=self._packet(row.evidence[-1:], row.recovered_ns))
 
     def _of_coordinators(self) -> Iterator[tuple[ClientRecovery, Fact]]:
-        """The recoveries of what had to find another coordinator, with that."""
+        """Yields the recoveries that had to find another coordinator, each with the new coordinator."""
         for row in self._failure.recoveries:
             fact = self._takeover.coordinators.get(row.resource) if row.resource_kind in COORDINATED else None
             if fact is not None:
                 yield row, fact
 
     def _learned(self) -> Iterator[_Moment]:
-        """When clients that stalled or had to recover were told of a new leader or coordinator."""
+        """Yields when clients that stalled or had to recover learned of a new leader or coordinator from a response."""
         affected = {(stall.client_id, stall.client_ip) for stall in self._failure.stalls}
         affected |= {(recovery.client_id, recovery.client_ip) for recovery in self._failure.recoveries}
         for of_leader in self._takeover.leaders:
@@ -226,7 +229,7 @@ class _Course:
                 yield _Moment(row.rediscovered_ns, who=(row.client_id, row.client_ip), packet_no=packet_no)
 
     def _served(self) -> Iterator[_Moment]:
-        """When each client that stalled, or had to recover, was last served again."""
+        """Yields when each client that stalled or had to recover was last served again."""
         last: dict[NamedClient, _Moment] = {}
         for moment in self._served_again():
             if moment.who not in last or last[moment.who].ts_ns < moment.ts_ns:
@@ -244,8 +247,8 @@ class _Course:
                 yield _Moment(row.recovered_ns, who=(row.client_id, row.client_ip), packet_no=packet_no)
 
     def _is_for_service(self, recovery: ClientRecovery) -> bool:
-        """Whether it is that of a client, and not of a replica, from an error of the time of the failure, for what it
-        wants of a leader or coordinator."""
+        """Whether a recovery is of a client (not of a replica), from an error during the failure, for a resource that a
+        leader or coordinator serves."""
         over_ns = fault_of(self._failure).end_after_ns
         until_ns = self._failure.end_ns if over_ns is None else over_ns
         is_service = recovery.resource_kind == "partition" or recovery.resource_kind in COORDINATED
@@ -254,13 +257,13 @@ class _Course:
         return is_service and in_time and all(request.is_of_client for request in proofs)
 
     def _packet(self, request_ids: Iterable[str], ts_ns: int) -> int | None:
-        """The packet of the response of that time, of some requests."""
+        """Returns the packet of the response at ts_ns to one of the requests; None if there is none."""
         known = (request for i in request_ids if (request := self._requests.get(i)) is not None)
         return next((request.response_packet_no for request in known if request.response_ns == ts_ns), None)
 
 
 def _successors(failure: Failure, leadership: Leadership) -> dict[str, Fact]:
-    """By what it coordinated: the coordinator that was named after the one that failed or moved."""
+    """Returns the first coordinator that was reported after the failed one, by group or transactional id."""
     found = {}
     for loss in lost_coordinators(failure, leadership):
         fact = leadership.successor(loss.name, loss.node_id, loss.from_ns, loss.until_ns)
@@ -270,7 +273,7 @@ def _successors(failure: Failure, leadership: Leadership) -> dict[str, Fact]:
 
 
 def _first_and_last(moments: Iterable[_Moment], what: str) -> Iterator[_Moment]:
-    """The first moment of the first and of the last client to which that happened; of a single client one."""
+    """Yields the moments of the first and of the last client; only one for a single client."""
     first_of: dict[NamedClient, _Moment] = {}
     for moment in sorted(moments, key=lambda each: each.ts_ns):
         first_of.setdefault(moment.who, moment)

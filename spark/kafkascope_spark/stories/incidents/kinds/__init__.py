@@ -1,4 +1,4 @@
-"""The kinds of incidents: each is the object at the end of the module of its name, in capital letters."""
+"""The kinds of incidents. Each kind is defined at the end of the module of its name, as a constant."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -14,18 +14,18 @@ def _kind(name: str) -> Kind:
 
 KINDS: tuple[Kind, ...] = tuple(map(_kind, INCIDENT_KINDS))
 KIND_OF_ERROR = {error: kind for kind in KINDS for error in kind.errors}
-"""The kind of the incident that an error makes by itself, where it follows from no other failure."""
+"""Kind of the incident that an error makes if it follows from no other failure."""
 KIND_OF_STATE = {state: kind for kind in KINDS for state in kind.states}
-"""The kind of the incident of a broker that was in such a state for everybody."""
+"""Kind of the incident of a broker that was in the state for all hosts."""
 
 
 def names_of(is_meant: Callable[[Kind], bool]) -> frozenset[str]:
-    """The names of some kinds."""
+    """Returns the names of the kinds that satisfy a condition."""
     return frozenset(kind.name for kind in KINDS if is_meant(kind))
 
 
 def words_of(name: str, n: int = 1) -> str:
-    """What reports call n incidents of a kind."""
+    """Returns the name of n incidents of a kind in reports."""
     kind = _BY_NAME.get(name)
     if kind is None:
         return "unexplained"

@@ -1,8 +1,8 @@
-"""A broker whose own link, or kernel, took long for packets, whoever talked to it.
+"""A broker whose own link or kernel delayed packets of all hosts.
 
 Looks at acknowledgments that came late on the paths between the broker and all hosts that talked to it. Could be
 confused with a broker whose process is slow: its kernel acknowledges at once. Proved by other brokers that acknowledged
-what the same hosts sent at once.
+packets of the same hosts at once.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A broker whose connections ended together, and that refused new ones.
+"""A broker whose connections all ended at the same time, and that refused new ones.
 
 Looks at connections of a server that ended at one time, and at connections that it refused or that nothing answered
 afterwards. Could be confused with a load balancer or a firewall that ends connections, where new ones are accepted at

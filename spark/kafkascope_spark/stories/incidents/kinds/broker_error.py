@@ -1,8 +1,8 @@
-"""Brokers that could not do what was right to ask: an exception, too few brokers.
+"""Brokers that could not carry out correct requests: an exception, or too few brokers.
 
-Looks at UNKNOWN_SERVER_ERROR and its like, and at the message beside them. Could be confused with a request that the
-broker should have refused with another error, as old brokers answer so to what they do not know. Proved by nothing in
-the capture: the broker's log has the exception.
+Looks at UNKNOWN_SERVER_ERROR and similar errors, and at their messages. Could be confused with a request that the
+broker should have refused with another error: old brokers return this one for requests that they do not know. The
+capture does not prove it: the broker's log has the exception.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
 
 
 def _nodes(failure: Failure) -> str:
-    """The brokers that returned the errors."""
+    """Returns the brokers that returned the errors, in words."""
     nodes = sorted({row.old_node_id for row in failure.recoveries if row.old_node_id is not None})
     return listed([f"node {node}" for node in nodes]) or "the broker"
 

@@ -1,9 +1,9 @@
 """A broker whose kernel acknowledged data while its process sent nothing: the kernel shows that the path works.
 
 Looks at requests that were acknowledged and not answered, on all connections of all hosts that used it. Could be
-confused with broker_slow, where some responses come meanwhile; with long polls, which are answered when their time is
-over; and with a broker that waits for its replicas (acks=all), which answers other requests. Proved by the
-acknowledgments, and by other brokers that answered the same hosts meanwhile.
+confused with broker_slow, where some responses come; with long polls, which are answered when their time is over; and
+with a broker that waits for its replicas (acks=all), which answers other requests. Proved by the acknowledgments, and
+by other brokers that answered the same hosts meanwhile.
 """
 
 from collections.abc import Iterable

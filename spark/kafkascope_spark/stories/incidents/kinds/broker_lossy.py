@@ -1,8 +1,8 @@
-"""A broker whose own link lost packets, whoever talked to it.
+"""A broker whose own link lost packets of all hosts.
 
-Looks at packets between the broker and all hosts that talk to it that were sent again before they arrived. Could be
-confused with a lossy path, where some host is served well by this broker; and with the network of the hosts, where they
-lose packets to other brokers too. Proved by other brokers that served the same hosts well.
+Looks at packets between the broker and all hosts that talk to it that arrived only after a retransmission. Could be
+confused with a lossy path, where this broker serves some host without loss; and with the network of the hosts, where
+they lose packets to other brokers too. Proved by other brokers that served the same hosts without loss.
 """
 
 from collections.abc import Iterable

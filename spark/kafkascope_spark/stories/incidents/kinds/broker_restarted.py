@@ -1,9 +1,9 @@
-"""A broker that restarted while nobody waited for it.
+"""A broker that restarted while no client waited for it.
 
-Looks at what it sends as a client of other nodes: its registration with the controller, and the connections that it
-opened before and after. Could be confused with broker_down, which is told where a host saw its connections end, or was
-refused; and with a broker that only lost its connections to the controller, which does not register anew. Proved by its
-new registration (KIP-595, KIP-631).
+Looks at the requests that the broker sends to other nodes: its registration with the controller, and the connections
+that it opened before and after. Could be confused with broker_down, which is reported if a host saw its connections
+end, or was refused; and with a broker that only lost its connections to the controller, which does not register again.
+Proved by its new registration (KIP-595, KIP-631).
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """A broker from which no packet came.
 
 Looks at packets to the broker that its kernel did not acknowledge, on all connections of all hosts that used it. Could
-be confused with broker_frozen, where the kernel acknowledges; with a cut path, where the broker serves somebody
-meanwhile; and with the failure of a switch before it. Proved by other brokers that answered the same hosts meanwhile.
+be confused with broker_frozen, where the kernel acknowledges; with a cut path, where the broker serves other hosts; and
+with the failure of the switch in front of it. Proved by other brokers that answered the same hosts meanwhile.
 """
 
 from collections.abc import Iterable

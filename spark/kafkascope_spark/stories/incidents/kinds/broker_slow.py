@@ -1,8 +1,9 @@
-"""A broker that responded late to everybody.
+"""A broker that responded late to all hosts.
 
-Looks at how long it takes for what it does by itself against what is usual, and at stalls that nothing else explains
-while most of its responses were late. Could be confused with a replica that it waits for (acks=all), and with a network
-that delays everything on the way to it. Proved by other brokers that were as quick as ever."""
+Looks at the time that the broker takes for work without other brokers, compared with its usual time, and at stalls that
+nothing else explains while most of its responses were late. Could be confused with a replica that it waits for
+(acks=all), and with a network that delays all packets to it. Proved by other brokers that were not slower than
+usual."""
 
 from collections.abc import Iterable
 

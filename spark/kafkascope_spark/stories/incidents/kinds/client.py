@@ -1,10 +1,10 @@
 """Clients that were paused, or whose settings do not fit a listener.
 
-Looks at a client's silence on all its connections while its host's kernel acknowledged what came, and something was
-due: heartbeats, the next Fetch, records that it writes at a steady pace; and at what clients speak at a listener. Could
-be confused with an application that polls late (slow_consumer), whose heartbeats go on; with an idle producer, for
-which nothing was due; and with a failed host (client_host), whose kernel is silent too. Proved by heartbeats that were
-overdue, and by what it sent at once afterwards.
+Looks at a client's silence on all its connections while its host's kernel acknowledged received data, and something was
+due: heartbeats, the next Fetch, records that it writes at a steady pace; and at the protocols that clients use at a
+listener. Could be confused with an application that polls late (slow_consumer), whose heartbeats go on; with an idle
+producer, for which nothing was due; and with a failed host (client_host), whose kernel is silent too. Proved by overdue
+heartbeats, and by the data that it sent at once afterwards.
 """
 
 from collections import Counter, defaultdict
@@ -60,7 +60,7 @@ def _did_not_read(failure: Failure, times: Times, n: int) -> str:
 
 
 def _n_connections(failure: Failure) -> dict[str, int]:
-    """By client, how many of its connections were silent, at the most."""
+    """Returns the largest number of silent connections of each client, by client_instance_id."""
     found: dict[str, int] = {}
     for silence in failure.silences:
         found[silence.client_instance_id] = max(found.get(silence.client_instance_id, 0), silence.n_connections)
@@ -68,7 +68,8 @@ def _n_connections(failure: Failure) -> dict[str, int]:
 
 
 def _how_often(failure: Failure) -> str:
-    """How often they were paused, where that was several times, and for how long at the longest."""
+    """Returns how often the clients were paused, and for how long at most, if there were several pauses; else an empty
+    text."""
     counts = Counter(silence.client_instance_id for silence in failure.silences)
     n = max(counts.values())
     lasted = max((silence.to_ns or silence.from_ns) - silence.from_ns for silence in failure.silences)
@@ -76,7 +77,8 @@ def _how_often(failure: Failure) -> str:
 
 
 _SUREST: tuple[Owed, ...] = ("heartbeat", "fetch", "records", "read")
-"""What shows best that the whole process stalled: a closed window shows only that nobody read that connection."""
+"""Kinds of overdue work, the strongest evidence of a stalled process first: a closed window shows only that the process
+did not read that connection."""
 
 
 def _what_was_due(silence: SilentClient) -> str:
@@ -96,7 +98,7 @@ def _due(silence: SilentClient) -> str:
 
 
 def _or(silence: SilentClient) -> str:
-    """What else would look the same."""
+    """Returns the other explanation that would look the same; empty if there is none."""
     if silence.owed == "heartbeat":
         return ""
     other = "its application polled late" if silence.owed == "fetch" else "whatever it gets its records from was"
@@ -104,7 +106,7 @@ def _or(silence: SilentClient) -> str:
 
 
 def _removed(failure: Failure) -> str:
-    """The groups that went on without the clients that were paused."""
+    """Returns the groups that removed the paused clients; empty if none did."""
     groups = sorted({rebalance.group_id for rebalance in failure.rebalances})
     return f"; {counted(len(groups), 'group')} removed a member for it: {listed(groups)}" if groups else ""
 
@@ -137,7 +139,7 @@ def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[Action
 
 
 def _if_it_ran(failure: Failure, observed: Observed) -> Iterable[Action]:
-    """What to look at where the process may have run: no heartbeat was overdue."""
+    """Yields advice for the case that the process may have run: no heartbeat was overdue."""
     owed = {silence.owed for silence in failure.silences}
     if owed == {"fetch"}:
         yield clients("If the process ran, its application took so long between two polls: look at what it did then.")

@@ -1,8 +1,8 @@
-"""Client processes that ended without a clean close: killed, crashed, or left by a library that does not say goodbye.
+"""Client processes that ended without a clean close: killed, crashed, or with a library that does not leave its group.
 
 Looks at how the last connections of a client ended: its host's kernel closes all of them at once. A process that closes
-leaves its groups first (LeaveGroup), and reads what it has asked for (else the kernel sends RST). Could be confused
-with a host that was switched off only where its connections were closed all the same.
+leaves its groups first (LeaveGroup), and reads the responses that it waits for (else the kernel sends RST). Could be
+confused with a host that was switched off only if its connections were closed all the same.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _held(failure: Failure) -> str:
-    """That transactions were open, and whom they held back."""
+    """Returns that transactions were open, and how many consumers they held back."""
     consumers = {reader.client_instance_id for row in failure.left_open for reader in row.held_back}
     verb = "were" if len(failure.left_open) > 1 else "was"
     held = f", which held back {counted(len(consumers), 'consumer')}" if consumers else ""
@@ -56,7 +56,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _after(timeout_ms: int | None) -> str:
-    """When the coordinator aborts a transaction."""
+    """Returns when the coordinator aborts a transaction; empty if the timeout is not known."""
     return "" if timeout_ms is None else f" ({timeout_ms} ms after it began)"
 
 

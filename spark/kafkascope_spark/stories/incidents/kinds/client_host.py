@@ -1,8 +1,8 @@
-"""A host with clients that was unreachable, or off.
+"""A host with clients that was unreachable or switched off.
 
-Looks at packets of brokers that were sent again and again without an acknowledgment, while the host sent nothing to
-anybody. Could be confused with a process that ended, whose kernel acknowledges or resets; with a cut path, where the
-host goes on sending to others; and with a place of capture that lost the packets of that host. Proved by other hosts
+Looks at packets of brokers that were retransmitted without an acknowledgment, while the host sent nothing to any
+server. Could be confused with a process that ended, whose kernel acknowledges or resets; with a cut path, where the
+host continues to send to others; and with a place of capture that lost the packets of that host. Proved by other hosts
 that were served meanwhile.
 """
 

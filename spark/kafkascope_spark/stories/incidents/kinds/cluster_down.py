@@ -1,8 +1,8 @@
-"""All brokers failed at one time.
+"""All brokers failed at the same time.
 
 Looks at the states of all brokers that served clients. Could be confused with a failure of the network between all
 clients and all brokers, or of the place of capture, where no connection ends; proved by packets that show each broker
-down, silent or frozen at one time.
+down, silent or frozen at the same time.
 """
 
 from collections.abc import Iterable

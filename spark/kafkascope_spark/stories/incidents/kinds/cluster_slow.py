@@ -1,8 +1,8 @@
-"""Several brokers that responded late to everybody, with nobody who was quicker to compare them with.
+"""Several brokers that responded late to all hosts, without a quicker broker to compare them with.
 
 Looks at stalls that nothing else explains while most responses of these brokers were late. Could be confused with one
 replica that all of them wait for (acks=all), with a network that delays everything, and with clients that send more
-than the cluster takes. Where it was so from the begin of the capture on, nothing shows what is usual.
+than the cluster can handle. If they were slow from the begin of the capture, their usual time is not known.
 """
 
 from collections.abc import Iterable

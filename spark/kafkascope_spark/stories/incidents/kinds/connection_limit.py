@@ -1,9 +1,9 @@
-"""Brokers that accepted connections of a host and closed them at once, as at a connection limit.
+"""Brokers that accepted connections of a host and closed them at once, as they do at a connection limit.
 
 Looks at connections that the broker closed before it had sent anything, several in a row. Could be confused with a
-client that speaks another protocol than the listener, which is told as such where other connections show what the
-listener takes; with a broker that stops, which refuses connections or closes old ones too; and with a load balancer
-that has no backend. Proved by other hosts that were served meanwhile.
+client that speaks another protocol than the listener, which has an incident of its own if other connections show the
+protocol of the listener; with a broker that stops, which refuses connections or closes old ones too; and with a load
+balancer that has no backend. Proved by other hosts that were served meanwhile.
 """
 
 from collections.abc import Iterable

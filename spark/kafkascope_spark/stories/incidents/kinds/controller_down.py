@@ -1,9 +1,9 @@
-"""A KRaft controller that is no broker was lost: while no controller is active, no leader is elected and no broker
+"""A KRaft controller that is not a broker was lost: while no controller is active, no leader is elected and no broker
 registers.
 
 Looks at the states of a server to which brokers have connections of controllers, and clients have none. Could be
-confused with a broker that no client of the capture uses, which followers fetch from; and, where one broker alone lost
-it, with the path between the two. Proved by several brokers that lost it at one time, or by its connections, which end
+confused with a broker that no client of the capture uses, from which followers fetch; and, if only one broker lost it,
+with the path between the two. Proved by several brokers that lost it at the same time, or by its connections, which end
 together.
 """
 
@@ -24,7 +24,7 @@ _HOW = {
 
 
 def controller_sentence(failure: Failure, times: Times) -> str:
-    """From when to when it was unavailable, how packets show that, and what it means."""
+    """Returns from when to when the controller was unavailable, how packets show that, and what it means."""
     states = {row.state for row in failure.states}
     how = " and ".join(text for state, text in _HOW.items() if state in states)
     meaning = (

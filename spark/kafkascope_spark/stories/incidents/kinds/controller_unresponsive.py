@@ -1,6 +1,7 @@
-"""A KRaft controller that is no broker did not respond, though its connections did not end: it was silent or frozen.
+"""A KRaft controller that is not a broker did not respond, although its connections did not end: it was silent or
+frozen.
 
-Looks at the same as controller_down, which ended; and could be confused with the same.
+It is detected like controller_down, where the connections end, and could be confused with the same failures.
 """
 
 from collections.abc import Iterable

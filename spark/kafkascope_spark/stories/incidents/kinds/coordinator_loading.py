@@ -1,7 +1,7 @@
-"""Coordinators that did not finish loading what they have to know of a group or transactional id.
+"""Coordinators that did not finish loading the state of a group or transactional id.
 
-Looks at COORDINATOR_LOAD_IN_PROGRESS that went on for as long as clients asked. Could be confused with a coordinator
-that moves: a new one loads too, and is ready before long.
+Looks at COORDINATOR_LOAD_IN_PROGRESS for as long as clients sent requests. Could be confused with a coordinator that
+moves: the new one also loads the state, but is soon ready.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def is_loading(recovery: ClientRecovery) -> bool:
 
 
 def _nodes(failure: Failure) -> str:
-    """The coordinators."""
+    """Returns the coordinators, in words."""
     nodes = sorted({f"node {row.old_node_id}" for row in failure.recoveries if row.old_node_id is not None})
     return listed(nodes) or "a broker"
 

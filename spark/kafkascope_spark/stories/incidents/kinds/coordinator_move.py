@@ -1,9 +1,9 @@
-"""Coordinators that moved, or were not ready, without a failure that explains it.
+"""Coordinators that moved or were not ready, without a failure that explains it.
 
-Looks at errors about coordinators that clients met, and at the coordinators that FindCoordinator named before and
+Looks at errors about coordinators that clients got, and at the coordinators that FindCoordinator returned before and
 after. Could be confused with a failed broker, which explains the move; with a coordinator that does not finish loading
-(coordinator_loading); and with a cluster without any (no_coordinator). Proved by the broker that served the group or
-transactional id afterwards.
+(coordinator_loading); and with a cluster without a coordinator (no_coordinator). Proved by the broker that served the
+group or transactional id afterwards.
 """
 
 import shlex
@@ -46,7 +46,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _complete(failure: Failure) -> None:
-    """Nothing moved where clients never learned of a coordinator that is one, or that is ready."""
+    """Changes the kind if no coordinator moved: clients found no working coordinator, or one that was still loading."""
     if all(map(is_without_coordinator, failure.recoveries)):
         failure.kind = NO_COORDINATOR
     elif all(map(is_loading, failure.recoveries)):

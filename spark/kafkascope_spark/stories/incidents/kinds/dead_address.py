@@ -1,9 +1,9 @@
-"""One of the addresses of a name at which nobody is served, while others of the same name serve.
+"""An address of a DNS name at which nobody is served, while other addresses of the same name serve.
 
-Looks at an address at which no connection was accepted in the capture, and that DNS gave for a name together with other
-addresses, at one of which clients were served at the same port: an entry of a server that is gone, or an IPv6 address
-beside an IPv4 one where brokers listen on one of the two. Could be confused with a broker that is off for all the time,
-which looks the same where each broker of a cluster stands under the one name for bootstrap.
+Looks at an address at which no connection was accepted in the capture, and that DNS returned for a name together with
+other addresses, one of which served clients at the same port. It may be the entry of a server that no longer exists, or
+an IPv6 address next to an IPv4 address of which brokers listen on only one. Could be confused with a broker that is off
+for the whole capture, which looks the same if all brokers of a cluster are listed under one bootstrap name.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""A connection that something between a host and a broker has forgotten, while other connections of the two worked.
+"""A connection that a device between a host and a broker has forgotten, while other connections of the two worked.
 
-Looks at packets that were sent again and again without an acknowledgment, and at what came on other connections
-meanwhile. Could be confused with a cut path, where nothing comes at all; proved by a new connection of the same two
-hosts that works.
+Looks at packets that were retransmitted without an acknowledgment, and at packets that arrived on other connections at
+the same time. Could be confused with a cut path, where nothing arrives at all; proved by a new connection of the same
+two hosts that works.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""A name server that did not answer questions.
+"""A name server that did not answer queries.
 
-Looks at questions without an answer within a second, over time, while answers to other questions of the same host are
-in the capture. Could be confused with a cut path between one host and the name server, which is said where the server
-answered others meanwhile; proved by its first answer afterwards.
+Looks at queries without an answer within a second, over time, while answers to other queries of the same host are in
+the capture. Could be confused with a cut path between one host and the name server, which the sentence names if the
+server answered other hosts at that time; proved by its first answer afterwards.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""A client that goes on asking for a topic-partition with a later leader epoch than its leader has.
+"""A client that keeps requesting a topic-partition with a later leader epoch than its leader has.
 
-Looks at UNKNOWN_LEADER_EPOCH that goes on for as long as the client asks. Could be confused with a leader that moves: a
-broker that has not yet learned that it leads answers so too, and learns it before long.
+Looks at UNKNOWN_LEADER_EPOCH in all responses to the client. Could be confused with a leader that moves: a broker that
+has not yet learned that it is the leader returns the same error, but only for a short time.
 """
 
 from collections.abc import Iterable
@@ -17,12 +17,12 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 
 def is_ahead(recovery: ClientRecovery) -> bool:
-    """Whether the client never came to an epoch that the leader knows."""
+    """Whether the client never used an epoch that the leader knows."""
     return is_stuck(recovery) and set(recovery.error_names) == {"UNKNOWN_LEADER_EPOCH"}
 
 
 def _is_named_again(recovery: ClientRecovery) -> bool:
-    """Whether Metadata went on naming the broker that was asked, and no other."""
+    """Whether Metadata continued to report the broker that returned the error as leader, and no other."""
     leaders = {report.leader_id for report in recovery.leader_reports}
     went_on = any(report.last_ns - recovery.start_ns >= SECOND for report in recovery.leader_reports)
     return went_on and leaders == {recovery.old_node_id}

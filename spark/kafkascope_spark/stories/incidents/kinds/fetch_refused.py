@@ -1,8 +1,8 @@
-"""Records that brokers do not give to consumers: their codec or format is none that the request can carry, or they are
-damaged in the log.
+"""Records that brokers do not return to consumers: the request's version does not support their codec or format, or
+they are damaged in the log.
 
-Looks at errors of records (records_refused) that came in responses to Fetch alone: nothing was written. Could be
-confused with records_refused, where producers meet the same error.
+Looks at errors about records (records_refused) that came only in responses to Fetch. Could be confused with
+records_refused, where producers get the same error.
 """
 
 import shlex
@@ -56,8 +56,8 @@ _REFUSALS = {
     ),
 }
 FETCH_ERRORS = frozenset(_REFUSALS)
-"""Errors of records with which a broker answers Fetch."""
+"""Errors about records in responses to Fetch."""
 FETCH_REFUSED = replace(
     refusal_kind("fetch_refused", "records not given to consumers", "client", _REFUSALS), errors=frozenset()
 )
-"""Its errors alone do not show it: records_refused becomes it."""
+"""Has no errors of its own: records_refused changes to this kind if all its errors are responses to Fetch."""

@@ -1,8 +1,8 @@
-"""Consumers that a group's coordinator does not let in, because of their settings.
+"""Consumers that a group's coordinator refuses because of their settings.
 
-Looks at errors of JoinGroup, SyncGroup and the heartbeats of later protocols that are about what the member asks for.
-Could be confused with a member that lost its place (member), which is let in when it asks anew; and with a missing
-permission (permission). Proved by other members that the coordinator serves.
+Looks at errors of JoinGroup, SyncGroup and the heartbeats of later protocols that are about the contents of the
+request. Could be confused with a member that was removed (member), which can join again; and with a missing permission
+(permission). Proved by other members that the coordinator serves.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""A host with clients whose own link, or kernel, took long for packets.
+"""A host with clients whose own link or kernel delayed packets.
 
-Looks at acknowledgments that came late on all paths between one host and its brokers at about one time. Could be
+Looks at acknowledgments that came late on all paths between one host and its brokers at about the same time. Could be
 confused with the network of the brokers, where other hosts wait too. Proved by other hosts that were served meanwhile.
 """
 

@@ -1,9 +1,9 @@
-"""A host with clients whose own link lost packets, or was too narrow for them.
+"""A host with clients whose own link lost packets, or had too little bandwidth.
 
-Looks at packets that were sent again before they arrived, or were not acknowledged for a while, between one host and
-all its brokers at about one time. Could be confused with paths that fail one by one, where the host is served well by
-some broker meanwhile; and with the network of the brokers, where other hosts lose packets too. Proved by other hosts
-that were served meanwhile.
+Looks at packets that arrived only after a retransmission, or were not acknowledged for a while, between one host and
+all its brokers at about the same time. Could be confused with paths that fail one by one, where some broker serves the
+host without loss; and with the network of the brokers, where other hosts lose packets too. Proved by other hosts that
+were served meanwhile.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""Leaders that moved, or were not known, without a failure that explains it.
+"""Leaders that moved or were not known, without a failure that explains it.
 
-Looks at errors about leaders that clients met, and at the leaders that Metadata named before and after. Could be
-confused with a broker that was shut down in order, which hands its leaders over first (broker_down); with clients that
-do not ask who leads now (stale_client); with a leader that nobody names (no_leader); and with a topic that is being
+Looks at errors about leaders that clients got, and at the leaders that Metadata reported before and after. Could be
+confused with a controlled shutdown, in which a broker hands its leaders over first (broker_down); with clients that do
+not refresh their metadata (stale_client); with partitions without a leader (no_leader); and with a topic that is being
 created (topic_created). Proved by a later leader epoch.
 """
 
@@ -28,8 +28,8 @@ def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _complete(failure: Failure) -> None:
-    """Nothing moved where brokers named no leader for as long as clients asked, or one that says that it is none, or
-    that it has an earlier epoch."""
+    """Changes the kind if no leader moved: brokers reported no leader during the whole time, or one that denied being
+    the leader, or the leader had an earlier epoch than the client."""
     if failure.moved_to:
         return
     if all(map(is_ahead, failure.recoveries)):

@@ -1,9 +1,9 @@
 """An address of a broker at which nobody was ever served.
 
-Looks at attempts to connect to an address over the whole capture, and at who named it: Metadata (advertised.listeners),
-or the client's own settings. Could be confused with a broker that was down for all of the capture, which its other
-listeners and the other brokers' Metadata show; and with a cut path, where somebody was served there once. Proved only
-as far as the capture goes: nobody was served.
+Looks at attempts to connect to an address over the whole capture, and at where clients got the address from: Metadata
+(advertised.listeners) or their own settings. Could be confused with a broker that was down during the whole capture,
+which its other listeners and the other brokers' Metadata show; and with a cut path, where somebody was served there at
+some time. Proved only for the time of the capture: nobody was served.
 """
 
 from collections.abc import Iterable

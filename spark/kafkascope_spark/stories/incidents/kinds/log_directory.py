@@ -1,9 +1,10 @@
 """A broker lost one of its log directories: the disk is full, read-only or broken.
 
-Looks at KAFKA_STORAGE_ERROR, which a broker returns for the replicas of a directory that it has taken offline. It goes
-on with its other directories. The controller gives the leaders there to other brokers; who leads what it followed waits
-for it with acks=all until it is out of the in-sync replicas. Could be confused with a broker that shuts down, which
-says that it leads no longer; proved by the error alone, which has no other cause.
+Looks at KAFKA_STORAGE_ERROR, which a broker returns for the replicas of a directory that it has taken offline. The
+broker continues with its other directories. The controller moves the leaders in the directory to other brokers; leaders
+of partitions that the broker followed wait for it with acks=all until it is removed from the in-sync replicas. Could be
+confused with a broker that shuts down, which returns that it is no longer the leader; proved by the error alone, which
+has no other cause.
 """
 
 from collections.abc import Iterable
@@ -41,7 +42,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def name_broker(failure: Failure) -> None:
-    """Names the broker, where all errors came from one."""
+    """Sets the subject to the brokers that returned the errors, and node_id if it was only one."""
     nodes = sorted({row.old_node_id for row in failure.recoveries if row.old_node_id is not None})
     failure.subject = listed([f"node {node}" for node in nodes]) or "a broker"
     failure.node_id = nodes[0] if len(nodes) == 1 else None

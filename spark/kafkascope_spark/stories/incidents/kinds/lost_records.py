@@ -1,9 +1,10 @@
-"""Records that a producer sent into a connection which the server had closed, or closed before it answered, and that it
-did not send again.
+"""Records that a producer sent on a connection that the server closed before it answered, and that the producer did not
+send again.
 
 Looks at Produce requests without a response on connections that the server closed, and at what the producer sent to the
 same topic-partitions later. Could be confused with records that were written before the server closed, which only the
-log tells; and with a capture that lacks the later requests. Says at least how many, and never that others arrived.
+log shows; and with a capture that lacks the later requests. The number of lost records is a lower limit; whether other
+records arrived is not claimed.
 """
 
 from collections.abc import Iterable
@@ -17,9 +18,9 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.settings import settings
 
 _OFTEN, _AT_ONCE_NS = 3, 1_000_000_000
-"""A server that closes so many connections so soon after a request does not take that request."""
+"""A server that closes this many connections within this time after a request does not accept that request."""
 _IDLE_MS = 10_000
-"""A connection that the server closed after so much idle time was closed for that, and not because it was busy."""
+"""A connection that was idle this long when the server closed it was closed because it was idle."""
 
 
 def _sentence(failure: Failure, times: Times) -> str:
@@ -46,13 +47,13 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _closed_at_once(failure: Failure) -> list[ClientRecovery]:
-    """The connections that the server closed as soon as a request came, before it answered."""
+    """Returns the recoveries of connections that the server closed right after a request, without a response."""
     closed = (row for row in failure.recoveries if row.resource_kind == "connection" and row.closed_ns is not None)
     return [row for row in closed if 0 <= (row.closed_ns or 0) - (row.failing_ns or row.start_ns) <= _AT_ONCE_NS]
 
 
 def _server(failure: Failure) -> str:
-    """The server that closed the connection."""
+    """Returns the server that closed the connection, in words."""
     servers = listed(sorted({row.resource for row in failure.recoveries if row.resource_kind == "connection"}))
     if failure.node_id is None:
         return servers or "the broker"
@@ -60,7 +61,7 @@ def _server(failure: Failure) -> str:
 
 
 def _idle_ms(failure: Failure) -> int | None:
-    """For how long the connection was idle when the server closed it."""
+    """Returns how long the connection was idle when the server closed it; None if unknown."""
     for row in failure.recoveries:
         if row.resource_kind == "connection" and row.idle_ms is not None and row.closed_ns is not None:
             return row.idle_ms - max((row.failing_ns or row.start_ns) - row.closed_ns, 0) // 1_000_000

@@ -1,9 +1,9 @@
-"""Members of groups that went away, were slow, or lost their place.
+"""Members of groups that ended, were slow, or were removed from their group.
 
-Looks at rebalances of the group, at heartbeats and their errors, and at members that did not come back in time. Could
-be confused with a client that was paused (client), of which nothing came; with a consumer whose polls take too long
-(slow_consumer), which leaves by itself; and with a coordinator that failed, which members ask again. Proved by the
-coordinator's own responses: generations, epochs and errors.
+Looks at rebalances of the group, at heartbeats and their errors, and at members that did not join again in time. Could
+be confused with a client that was paused (client), which sent nothing; with a consumer whose polls take too long
+(slow_consumer), which leaves by itself; and with a coordinator that failed, to which members send their requests again.
+Proved by the coordinator's own responses: generations, epochs and errors.
 """
 
 from collections.abc import Iterable
@@ -27,9 +27,9 @@ from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.settings import settings
 
 OF_OLD_EPOCH = frozenset({"STALE_MEMBER_EPOCH"})
-"""What a member is told that asks with another epoch than the one of its last heartbeat (KIP-848)."""
+"""Error for a request with another member epoch than that of the member's last heartbeat (KIP-848)."""
 MOST_OF_SESSION = 2
-"""A rebalance that lasted for less than a session divided by this waited for no member."""
+"""A rebalance shorter than the session timeout divided by this waited for no member."""
 
 
 def _sentence(failure: Failure, times: Times) -> str:
@@ -62,7 +62,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _waited_for_dead(failure: Failure, times: Times) -> str:
-    """Which members had ended, and for how long the coordinator keeps their places."""
+    """Returns which members had ended, and how long the coordinator keeps them in the group."""
     dead = failure.dead_members
     who = listed(sorted({client(each.client_id, each.client_ip) for each in dead}))
     since = times.at(min(each.died_ns for each in dead if each.died_ns is not None))
@@ -77,7 +77,7 @@ def _waited_for_dead(failure: Failure, times: Times) -> str:
 
 
 def _was_held(failure: Failure, times: Times) -> str:
-    """How requests of the members waited behind a long poll."""
+    """Returns how requests of the members waited behind a long poll."""
     longest = max(failure.held, key=lambda row: row.to_ns - row.from_ns)
     apis = listed(sorted({row.api_name for row in failure.held}))
     return (
@@ -88,12 +88,12 @@ def _was_held(failure: Failure, times: Times) -> str:
 
 
 def _patience(failure: Failure) -> str:
-    """For how long clients waited for the responses to JoinGroup that they gave up."""
+    """Returns the median time that clients waited for a response to JoinGroup before they gave up."""
     return duration(int(median(row.until_ns - row.ts_ns for row in failure.given_up_joins)))
 
 
 def _did_not_wait_for_others(failure: Failure, times: Times) -> str:
-    """A sentence on members that gave up JoinGroup and joined again."""
+    """Returns a sentence about members that gave up JoinGroup and joined again."""
     rows = failure.given_up_joins
     who = listed(sorted({client(row.client_id, row.client_ip) for row in rows}))
     return (
@@ -104,7 +104,7 @@ def _did_not_wait_for_others(failure: Failure, times: Times) -> str:
 
 
 def _wait_longer(failure: Failure, observed: Observed) -> Iterable[Action]:
-    """What to change where members do not wait for their group."""
+    """Yields advice for members that do not wait for their group."""
     limit_ms = max((c.rebalance_timeout_ms or c.session_timeout_ms or 0 for c in observed.clients), default=0)
     limit = f" ({limit_ms} ms here)" if limit_ms else ""
     yield clients(
@@ -121,13 +121,13 @@ def _wait_longer(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _losing(failure: Failure) -> list[RebalanceRow]:
-    """The rebalances after which members were gone that had not left."""
+    """Returns the rebalances in which the group lost members that had not left."""
     return [row for row in failure.rebalances if row.lost]
 
 
 def _did_not_wait(rebalance: RebalanceRow) -> bool:
-    """Whether the coordinator went on at once without members that it had heard within their session timeout: it owed
-    them the rebalance timeout to join (before JoinGroup v1 the session timeout)."""
+    """Whether the coordinator at once removed members that had sent a request within their session timeout, although
+    they had the rebalance timeout to join (before JoinGroup v1 the session timeout)."""
     took_ms = rebalance.duration_ms
     return took_ms is not None and all(
         _is_late_joiner(member) and took_ms * MOST_OF_SESSION < (member.session_timeout_ms or 0)
@@ -136,7 +136,7 @@ def _did_not_wait(rebalance: RebalanceRow) -> bool:
 
 
 def _thrown_out(failure: Failure, who: str) -> str:
-    """How a coordinator went on without members for which it did not wait."""
+    """Returns how the coordinator removed members without waiting for them."""
     losing = _losing(failure)
     longest_ms = max(row.duration_ms or 0 for row in losing)
     session_ms = max(member.session_timeout_ms or 0 for row in losing for member in row.lost)
@@ -148,13 +148,13 @@ def _thrown_out(failure: Failure, who: str) -> str:
 
 
 def _without_timeout(failure: Failure) -> bool:
-    """Whether the JoinGroup requests named no rebalance timeout (version 0)."""
+    """Whether the JoinGroup requests had no rebalance timeout (version 0)."""
     members = [member for row in failure.rebalances for member in row.members if member.joined_ns is not None]
     return bool(members) and all(member.rebalance_timeout_ms is None for member in members)
 
 
 def _wait_for_members(failure: Failure) -> Iterable[Action]:
-    """What to change where the coordinator waits for nobody."""
+    """Yields advice for a coordinator that waits for no member."""
     if _without_timeout(failure):
         yield clients(
             "Upgrade the library to one whose JoinGroup names a rebalance timeout (version 1 or newer): theirs names "
@@ -167,14 +167,15 @@ def _wait_for_members(failure: Failure) -> Iterable[Action]:
 
 
 def _is_late_joiner(departed: DepartedMember) -> bool:
-    """Whether the group went on without a member that had been heard within its session timeout: it did not join the
-    next generation before its rebalance timeout was over."""
+    """Whether the group removed a member that had sent a request within its session timeout: it did not join the next
+    generation before the rebalance timeout was over."""
     silent_ms, session_ms = departed.silent_ms, departed.session_timeout_ms
     return not departed.left and silent_ms is not None and session_ms is not None and silent_ms < session_ms
 
 
 def _lost_places(failure: Failure, times: Times) -> str:
-    """Who was told that it has no place in the group any longer, and who went on without joining again."""
+    """Returns which clients got errors that they are no longer members, and which of them continued without joining
+    again."""
     who = sorted({row.who for row in failure.recoveries})
     places = "their places" if len(who) > 1 else "its place"
     lost = (
@@ -201,17 +202,18 @@ def _lost_places(failure: Failure, times: Times) -> str:
 
 
 def _commits_in_vain(failure: Failure) -> bool:
-    """Whether a client went on with the epoch of its commits, which was over."""
+    """Whether a client kept committing with an epoch that was no longer valid."""
     return any(is_stuck(row) and row.first_api_key == OFFSET_COMMIT for row in failure.recoveries)
 
 
 def _is_fenced_again(failure: Failure) -> bool:
-    """Whether a member went on being told that its epoch is over: it did not join again, or was not let in."""
+    """Whether a member repeatedly got the error that its epoch is no longer valid: it did not join again, or was
+    refused."""
     return failure.error_names == {"FENCED_MEMBER_EPOCH"} and any(map(is_stuck, failure.recoveries))
 
 
 def _stubborn(failure: Failure) -> list[str]:
-    """The clients that went on with a generation that is over."""
+    """Returns the clients that continued with an old generation."""
     return sorted({row.who for row in failure.recoveries if row.outcome == "wrong_reaction"})
 
 
@@ -325,7 +327,7 @@ def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _leave_in_order(observed: Observed) -> Iterable[Action]:
-    """What to change where processes of members are killed, or crash."""
+    """Yields advice for members whose processes are killed or crash."""
     yield clients("Let consumers leave (close()) when they stop: find out what killed the process, or why it crashed.")
     yield clients(session_of_client(observed, 0, ran_on=False))
     static = settings(("instance_id",), observed.libraries)
@@ -338,7 +340,7 @@ def _runs_on(departed: DepartedMember, observed: Observed) -> bool:
 
 
 def _complete(failure: Failure) -> None:
-    """Calls the group a group."""
+    """Sets the subject to `group` and its name."""
     first = failure.recoveries[0]
     if first.resource_kind == "group":
         failure.subject = f"group {failure.subject}"

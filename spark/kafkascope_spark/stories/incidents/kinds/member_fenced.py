@@ -1,8 +1,8 @@
-"""A static member of a group that was fenced: another process has its group.instance.id.
+"""A static member of a group that was fenced: another process uses its group.instance.id.
 
-Looks at the errors by which a coordinator says so (KIP-345: FENCED_INSTANCE_ID to the one that had it, and
-UNRELEASED_INSTANCE_ID, in groups of the consumer protocol, to the one that wants it). Could be confused with a member
-that was restarted before its old process had ended, which looks the same and ends by itself.
+Looks at the errors of the coordinator (KIP-345): FENCED_INSTANCE_ID for the process that used the id before, and, in
+groups of the consumer protocol, UNRELEASED_INSTANCE_ID for the process that wants to use it. Could be confused with a
+member that was restarted before its old process had ended, which looks the same and ends by itself.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ def _who(failure: Failure) -> str:
 
 
 def _not_released(failure: Failure) -> bool:
-    """Whether processes only came too early: those that they replace were not told to go."""
+    """Whether processes only joined too early, while the old member still had the id; no member was fenced."""
     return failure.error_names == {"UNRELEASED_INSTANCE_ID"}
 
 
@@ -54,7 +54,7 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
 
 
 def _complete(failure: Failure) -> None:
-    """Calls the group a group."""
+    """Sets the subject to `group` and its name."""
     if failure.recoveries[0].resource_kind == "group":
         failure.subject = f"group {failure.subject}"
 

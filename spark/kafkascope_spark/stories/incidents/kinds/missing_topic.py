@@ -1,9 +1,9 @@
-"""A topic, or the ID of one, that was not there.
+"""A topic, or a topic ID, that does not exist.
 
-Looks at UNKNOWN_TOPIC_OR_PARTITION and its like that went on. Could be confused with a topic that has just been
-created, which brokers learn of within a moment; with one that was deleted and created again (recreated_topic); with a
-broker that no longer leads it (stale_client, wrong_broker); and with a topic that the principal may not see. Proved by
-Metadata, which does not know it either.
+Looks at UNKNOWN_TOPIC_OR_PARTITION and similar errors that lasted. Could be confused with a topic that has just been
+created, of which brokers soon learn; with one that was deleted and created again (recreated_topic); with a broker that
+no longer leads it (stale_client, wrong_broker); and with a topic that the principal may not see. Proved by Metadata,
+which does not know it either.
 """
 
 import shlex
@@ -21,11 +21,11 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 RECORDS_GONE = "its records are gone, and offsets that groups committed are not those of the new topic"
 ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
-"""Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
+"""Errors for the ID of a deleted topic, even if a new topic has the same name."""
 
 
 def which_partitions(failure: Failure) -> str:
-    """The topic with the partitions that were missed."""
+    """Returns the topic with its missing partitions, in words."""
     numbers = [str(n) for n in partitions_of(failure.recoveries)]
     which = f" (partition{'s' if len(numbers) > 1 else ''} {listed(numbers)})" if numbers else ""
     return f"{named(failure)}{which}"
@@ -75,18 +75,19 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _cannot_be(failure: Failure) -> bool:
-    """Whether brokers refuse the name itself."""
+    """Whether brokers refuse the topic name itself."""
     return failure.error_names == {"INVALID_TOPIC_EXCEPTION"}
 
 
 def _was_there(failure: Failure) -> bool:
-    """Whether brokers had reported an ID of the topic before it was missed."""
+    """Whether brokers had reported an ID of the topic before it was missing."""
     return any(at_ns < failure.start_ns for at_ns in failure.topic_ids.values())
 
 
 def _complete(failure: Failure) -> None:
-    """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
-    notice later, and some never. It stays open where a client misses what nobody had again."""
+    """Sets the end of the failure to the first successful request after the last client began to get errors: other
+    clients notice later, and some never. The failure has no end if some client misses a partition that no client could
+    use again."""
     last_ns = max(row.start_ns for row in failure.recoveries)
     back = [r.recovered_ns for r in failure.recoveries if r.recovered_ns is not None]
     if len(back) + len(left_behind(failure)) == len(failure.recoveries):
@@ -94,8 +95,8 @@ def _complete(failure: Failure) -> None:
 
 
 def left_behind(failure: Failure) -> list[ClientRecovery]:
-    """The recoveries of clients that did not have a topic again, though it was there again later: another client had
-    the same partition, or the client goes on asking for the ID of a topic that was deleted."""
+    """Returns the recoveries of clients that never succeeded although the topic existed again: another client used the
+    same partition later, or the client keeps requesting the ID of a deleted topic."""
     back_ns: dict[str, int] = {}
     for row in failure.recoveries:
         if row.recovered_ns is not None:
@@ -106,7 +107,7 @@ def left_behind(failure: Failure) -> list[ClientRecovery]:
 
 
 def is_about_id(recovery: ClientRecovery) -> bool:
-    """Whether the client had an error about the ID of a topic."""
+    """Whether the client got an error about a topic ID."""
     return not ABOUT_IDS.isdisjoint(recovery.error_names)
 
 

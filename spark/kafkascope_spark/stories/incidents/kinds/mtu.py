@@ -1,8 +1,8 @@
-"""A path between a broker and some hosts that takes no long packets.
+"""A path between a broker and some hosts that drops long packets.
 
-Looks at segments that were sent again and again without an acknowledgment, all of them long, while shorter frames of
-the same sender arrived at once. Could be confused with a cut path, where nothing arrives, and with a path that loses
-packets at random, where short ones are lost too; proved by the lengths of both.
+Looks at segments that were retransmitted without an acknowledgment, all of them long, while shorter frames of the same
+sender arrived at once. Could be confused with a cut path, where nothing arrives, and with a path that loses packets at
+random, where short ones are lost too; proved by the lengths of the lost and of the arrived packets.
 """
 
 from collections.abc import Iterable

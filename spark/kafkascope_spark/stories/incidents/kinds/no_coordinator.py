@@ -1,8 +1,9 @@
-"""Groups and transactional ids whose coordinator nobody is: FindCoordinator names none for as long as clients ask, or
-the broker that it names says that it is none.
+"""Groups and transactional ids without a coordinator: FindCoordinator returns none during the whole time, or the broker
+that it returns denies being the coordinator.
 
-Looks at COORDINATOR_NOT_AVAILABLE in responses to FindCoordinator, and at NOT_COORDINATOR that goes on although clients
-asked FindCoordinator again. Could be confused with a coordinator that moves: then another broker is named before long.
+Looks at COORDINATOR_NOT_AVAILABLE in responses to FindCoordinator, and at NOT_COORDINATOR that lasts although clients
+sent FindCoordinator again. Could be confused with a coordinator that moves: then FindCoordinator soon returns another
+broker.
 """
 
 from collections.abc import Iterable
@@ -19,11 +20,11 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 _OF_GROUPS = "__consumer_offsets", "offsets.topic.replication.factor"
 _OF_TRANSACTIONS = "__transaction_state", "transaction.state.log.replication.factor"
-"""The topic whose leaders coordinate, and the setting of brokers without which it cannot be created."""
+"""The topic whose partition leaders are the coordinators, and the broker setting that must fit for it to be created."""
 
 
 def is_without_coordinator(recovery: ClientRecovery) -> bool:
-    """Whether a client never learned of a coordinator that is one."""
+    """Whether a client never learned of a working coordinator."""
     if not is_stuck(recovery):
         return False
     if recovery.first_error_name == "NOT_COORDINATOR":
@@ -32,7 +33,7 @@ def is_without_coordinator(recovery: ClientRecovery) -> bool:
 
 
 def _names_none(recovery: ClientRecovery) -> bool:
-    """Whether FindCoordinator itself names no broker."""
+    """Whether FindCoordinator itself returned no broker."""
     is_asked = recovery.first_api_key == api_keys.FIND_COORDINATOR
     return is_asked and recovery.first_error_name == "COORDINATOR_NOT_AVAILABLE"
 
@@ -64,7 +65,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _no_topic(observed: Observed) -> Iterable[Action]:
-    """The topic of the coordinators does not exist, or has no leader."""
+    """Yields advice for the case that the topic of the coordinators does not exist or has no leader."""
     is_transactional = any(client.kind == "transactional_producer" for client in observed.clients)
     topic, factor = _OF_TRANSACTIONS if is_transactional else _OF_GROUPS
     yield brokers(
@@ -77,7 +78,7 @@ def _no_topic(observed: Observed) -> Iterable[Action]:
 
 
 def _named(observed: Observed) -> str:
-    """How many brokers Metadata named to the clients."""
+    """Returns how many brokers Metadata reported to the clients; empty if none."""
     named = {server for client in observed.clients for server in client.advertised}
     return f" (Metadata named {counted(len(named), 'broker')})" if named else ""
 

@@ -1,7 +1,7 @@
-"""Topic-partitions that nobody led for as long as clients asked: brokers named no leader, or one that says it is none.
+"""Topic-partitions without a leader: brokers reported no leader, or one that denied being the leader.
 
-Looks at LEADER_NOT_AVAILABLE, and at NOT_LEADER_OR_FOLLOWER of a broker that Metadata goes on naming. Could be confused
-with a leader that moves: then brokers name the next one before long.
+Looks at LEADER_NOT_AVAILABLE, and at NOT_LEADER_OR_FOLLOWER of a broker that Metadata continues to report as leader.
+Could be confused with a leader that moves: then brokers soon report the next one.
 """
 
 import shlex
@@ -17,14 +17,14 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 
 def is_without_leader(recovery: ClientRecovery) -> bool:
-    """Whether a client never learned of a leader that is one."""
+    """Whether a client never learned of a working leader."""
     if not is_stuck(recovery):
         return False
     return recovery.first_error_name == "LEADER_NOT_AVAILABLE" or bool(_named_again(recovery))
 
 
 def _named_again(recovery: ClientRecovery) -> list[str]:
-    """The brokers that went on naming a leader which said that it is none."""
+    """Returns the brokers that continued to report a leader which denied being the leader."""
     if recovery.first_error_name != "NOT_LEADER_OR_FOLLOWER":
         return []
     again = (each for each in recovery.leader_reports if each.leader_id == recovery.old_node_id)

@@ -1,7 +1,7 @@
-"""A listener that accepted no new connections of some hosts, while connections that were open went on.
+"""A listener that accepted no new connections of some hosts, while open connections continued to work.
 
-Looks at attempts to connect that were not answered, while packets of the broker came to the same hosts. Could be
-confused with a cut path, where nothing comes at all; proved by what came on older connections.
+Looks at attempts to connect that were not answered, while packets of the broker arrived at the same hosts. Could be
+confused with a cut path, where nothing arrives at all; proved by the packets on older connections.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""A broker that did not read what some clients sent for a second or longer, while it went on with others.
+"""A broker that did not read the data of some clients for a second or longer, while it served others.
 
 Looks at receive windows of the broker that stayed closed. Could be confused with a frozen broker, which sends nothing
-to anybody meanwhile; proved by what it sent to others. A broker closes no window for long to clients whose requests it
-takes one by one, but to those that send on while it holds them back.
+to any host; proved by the data that it sent to others. A broker that handles requests one by one closes no window for
+long; it does so to clients that continue to send while it throttles them.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""Leaders that go on saying that they do not know the end of a log.
+"""Leaders that keep returning that the end of a log is not known yet.
 
-Looks at OFFSET_NOT_AVAILABLE that lasts: a leader that was elected gives the latest offset only when its high watermark
-has come to where its term began, as its followers fetch from it (KIP-207). Could be confused with an election that has
-just happened, after which the same error comes for as long as a Fetch of the followers takes.
+Looks at OFFSET_NOT_AVAILABLE that lasts: a new leader returns the latest offset only when its high watermark has
+reached the begin of its leader epoch, which needs fetches of its followers (KIP-207). Could be confused with an
+election that has just happened, after which the same error is returned until the followers have fetched once.
 """
 
 import shlex

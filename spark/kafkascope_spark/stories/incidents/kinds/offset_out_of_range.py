@@ -1,8 +1,8 @@
-"""Consumers that go on asking for offsets which the log does not have.
+"""Consumers that keep fetching offsets that the log does not have.
 
 Looks at OFFSET_OUT_OF_RANGE that lasts, and at where the log begins and ends by ListOffsets and Fetch. Could be
-confused with one reset of the offset (auto.offset.reset), after which the consumer goes on; with records that retention
-deleted; and with a leader that lost records (log_truncated). Proved by the offsets themselves.
+confused with a single reset of the offset (auto.offset.reset), after which the consumer continues; with records that
+retention deleted; and with a leader that lost records (log_truncated). Proved by the offsets themselves.
 """
 
 import shlex

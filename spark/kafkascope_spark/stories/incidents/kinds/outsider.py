@@ -1,8 +1,8 @@
-"""Consumers that commit offsets of a group in which they are no members, while it has members.
+"""Consumers that commit offsets of a group without being members, while the group has members.
 
-Looks at UNKNOWN_MEMBER_ID and other errors about membership for commits that name no member: those of a consumer that
-assigns partitions to itself, or of a tool that sets offsets. A coordinator takes them only while the group is empty.
-Could be confused with a member that lost its place (member), which names its member id.
+Looks at UNKNOWN_MEMBER_ID and other errors about membership for commits without a member id: those of a consumer that
+assigns partitions to itself, or of a tool that sets offsets. A coordinator accepts them only while the group is empty.
+Could be confused with a member that was removed (member), whose commits have a member id.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _complete(failure: Failure) -> None:
-    """Calls the group a group."""
+    """Sets the subject to `group` and its name."""
     failure.subject = f"group {failure.subject}"
 
 

@@ -1,9 +1,9 @@
 """A path between a broker and some hosts that failed, or lost packets, while the broker served others.
 
-Looks at packets between one host and one broker that were not acknowledged, were sent again, or were missing. Could be
-confused with a failed host, where its other brokers do not answer either; with a failed broker, where no other host is
-served; and with a forgotten connection (dead_flow), where a new one works. Proved by what that broker answered to other
-hosts, and other brokers to that host.
+Looks at packets between one host and one broker that were not acknowledged, were retransmitted, or were missing. Could
+be confused with a failed host, where its other brokers do not answer either; with a failed broker, where no other host
+is served; and with a forgotten connection (dead_flow), where a new one works. Proved by responses of that broker to
+other hosts, and of other brokers to that host.
 """
 
 from collections.abc import Iterable

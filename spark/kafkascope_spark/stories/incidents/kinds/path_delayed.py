@@ -1,10 +1,10 @@
-"""A path between a broker and some hosts on which packets took long, in one direction or both.
+"""A path between a broker and some hosts that delayed packets, in one direction or both.
 
-Looks at how long after a segment was captured its acknowledgment was: kernels send that by themselves, so that no busy
-process delays it. Could be confused with a lossy path, where what is not lost is acknowledged at once; with the link of
-a host or broker, where its other paths are slow too; and with a virtual machine that gets little processor time, whose
-kernel is late as well. Proved by other hosts that this broker acknowledged at once, and other brokers that did so for
-these hosts.
+Looks at the time between a segment and its acknowledgment at the place of capture: kernels send acknowledgments by
+themselves, so that a busy process does not delay them. Could be confused with a lossy path, where packets that are not
+lost are acknowledged at once; with the link of a host or broker, where its other paths are slow too; and with a virtual
+machine that gets little processor time, whose kernel is late as well. Proved by this broker's prompt acknowledgments to
+other hosts, and by prompt acknowledgments between these hosts and other brokers.
 """
 
 from collections.abc import Iterable

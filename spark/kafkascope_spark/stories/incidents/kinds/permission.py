@@ -1,8 +1,9 @@
 """Access that brokers denied.
 
-Looks at authorization errors: for which principal, operation and resource. Which operation an API needs: Kafka's
-documentation, "Operations and Resources on Protocols". Could be confused with a missing topic, as brokers also deny
-what does not exist to a principal that may not describe it. Names come from the wire and are quoted for a shell.
+Looks at authorization errors, with their principal, operation and resource. The operation that an API needs is from
+Kafka's documentation, "Operations and Resources on Protocols". Could be confused with a missing topic, as brokers also
+deny access to missing topics if the principal may not describe them. Names come from the wire and are quoted for a
+shell.
 """
 
 import shlex
@@ -35,7 +36,7 @@ _OPERATION = {
     api_keys.TXN_OFFSET_COMMIT: "Read",
 }
 _LEAST = "Describe"
-"""What every other API needs at least."""
+"""Operation that all other APIs need."""
 
 
 def _sentence(failure: Failure, times: Times) -> str:
@@ -47,7 +48,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _grants(failure: Failure, observed: Observed) -> list[str]:
-    """The commands, sorted; PRINCIPAL stands for a principal that the capture does not show."""
+    """Returns the commands that grant the access, sorted; PRINCIPAL stands for a principal that the capture does not
+    show."""
     denied = (row for row in failure.recoveries if row.first_error_name in PERMISSION_DENIED)
     return sorted({_grant(row, observed) for row in denied})[:MOST_COMMANDS]
 
@@ -65,7 +67,7 @@ def _grant(row: Recovery, observed: Observed) -> str:
 
 
 def _resource(row: Recovery) -> tuple[str, str | None]:
-    """The option of kafka-acls.sh for what was denied, and its name."""
+    """Returns the option of kafka-acls.sh for the denied resource, and the resource's name."""
     error, name = row.first_error_name, row.resource
     if error == "CLUSTER_AUTHORIZATION_FAILED":
         return "--cluster", None

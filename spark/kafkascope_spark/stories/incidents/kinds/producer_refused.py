@@ -1,8 +1,8 @@
-"""Idempotent producers that the brokers do not know as they are: their sequence, their epoch or their producer id.
+"""Idempotent producers whose sequence number, epoch or producer id brokers refuse.
 
-Looks at errors about sequences, epochs and producer ids, and at who else used the transactional id. Could be confused
-with another instance that took the transactional id over, which another client's InitProducerId shows; and with a
-transaction that outlived its timeout, which the coordinator aborted. Proved by the epochs in requests and responses.
+Looks at errors about sequences, epochs and producer ids, and at other users of the transactional id. Could be confused
+with another instance that took over the transactional id, which another client's InitProducerId shows; and with a
+transaction that exceeded its timeout, which the coordinator aborted. Proved by the epochs in requests and responses.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,8 @@ _NEW_EPOCH = clients(
 
 
 def _is_transactional(failure: Failure) -> bool:
-    """Whether another instance may have its transactional id: a producer without one has its epochs for itself."""
+    """Whether the producer has a transactional id, which another instance may use, too: without one, no other producer
+    changes its epoch."""
     return any(row.resource_kind == "transaction" for row in failure.recoveries)
 
 

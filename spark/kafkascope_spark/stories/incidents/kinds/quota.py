@@ -1,8 +1,8 @@
-"""Requests that a quota held back.
+"""Requests that a quota throttled.
 
-Looks at throttle times in responses, and at THROTTLING_QUOTA_EXCEEDED. Could be confused with a slow broker, which says
-no throttle time. Proved by the broker, which names the time (KIP-219: it also reads nothing from the connection
-meanwhile).
+Looks at throttle times in responses, and at THROTTLING_QUOTA_EXCEEDED. Could be confused with a slow broker, which
+returns no throttle time. Proved by the throttle time in the response (KIP-219: the broker also reads nothing from the
+connection during that time).
 """
 
 import shlex
@@ -46,11 +46,12 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 _BYTE_RATES = {"Produce": "producer_byte_rate", "Fetch": "consumer_byte_rate"}
 _MUTATIONS = dict.fromkeys(("CreatePartitions", "CreateTopics", "DeleteTopics"), "controller_mutation_rate")
 _QUOTAS = _BYTE_RATES | _MUTATIONS
-"""The quota that holds back requests of an API; request_percentage may hold back any of them."""
+"""The quota that throttles requests of an API; request_percentage may throttle all of them."""
 
 
 def _quota_entity(client: AffectedClient) -> str:
-    """The options of kafka-configs.sh for the quotas of a client: of its user, where the capture shows one."""
+    """Returns the options of kafka-configs.sh for the quotas of a client: those of its user, if the capture shows
+    one."""
     if client.principal:
         return f"--entity-type users --entity-name {shlex.quote(client.principal.removeprefix('User:'))}"
     if client.client_id:
@@ -59,12 +60,12 @@ def _quota_entity(client: AffectedClient) -> str:
 
 
 def held_back(failure: Failure) -> list[str]:
-    """The APIs whose requests a quota held back."""
+    """Returns the APIs whose requests a quota throttled."""
     return sorted(resource.removeprefix("quota: ") for resource in failure.resources)
 
 
 def _complete(failure: Failure) -> None:
-    """Names the APIs whose requests were held back."""
+    """Sets the subject to the APIs whose requests were throttled."""
     failure.subject = f"{listed(held_back(failure))} requests"
 
 

@@ -1,8 +1,8 @@
-"""Records that brokers refused because of what they are: too large, damaged, without a key, from another time.
+"""Records that brokers refused because of their properties: too large, damaged, without a key, or with a wrong
+timestamp.
 
-Looks at the error, and the message beside it, for batches of a producer. Could be confused with the settings of the
-topic or broker, which the error is about as well: whether other producers are served at the same topic tells whose they
-are.
+Looks at errors and their messages for batches of a producer. Could be confused with wrong settings of the topic or
+broker, which cause the same errors: they are wrong if other producers are refused at the same topic, too.
 """
 
 import shlex
@@ -21,7 +21,7 @@ _AGAIN = clients("The records that were refused are not in the log: write them a
 
 
 def _configs(failure: Failure, observed: Observed) -> str:
-    """The command that shows the settings of the topic."""
+    """Returns the command that shows the settings of the topic."""
     topic = shlex.quote(failure.subject)
     return f"kafka-configs.sh {observed.tool} --entity-type topics --entity-name {topic} --describe --all"
 
@@ -123,7 +123,7 @@ _REFUSALS = {
 
 
 def _complete(failure: Failure) -> None:
-    """Nothing was refused to producers where all errors came in responses to Fetch, and are such as those have."""
+    """Changes the kind to fetch_refused if all errors came in responses to Fetch."""
     of_fetch = all(row.first_api_key == api_keys.FETCH for row in failure.recoveries)
     if of_fetch and failure.error_names <= FETCH_ERRORS:
         failure.kind = FETCH_REFUSED

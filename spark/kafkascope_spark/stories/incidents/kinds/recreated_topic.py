@@ -1,8 +1,7 @@
-"""A topic that was deleted and created again, which clients went on asking for by its old ID.
+"""A topic that was deleted and created again, while clients continued to use its old ID.
 
-Looks at the IDs that Metadata gave the topic (KIP-516) and at the errors of clients that missed it meanwhile. Could be
-confused with a topic that was missing for some time: where Metadata shows one ID alone, nothing tells the two apart.
-Proved by the two IDs.
+Looks at the IDs of the topic in Metadata (KIP-516) and at the errors of clients in between. Could be confused with a
+topic that was missing for some time: if Metadata shows only one ID, the two look the same. Proved by the two IDs.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    """Which IDs the topic had, and who asked for how long for one of a topic that was deleted."""
+    """Returns the IDs of the topic, and which clients used the ID of the deleted topic for how long."""
     first, *later = failure.topic_ids.items()
     ids = ", ".join(f"{new} (reported at {times.at(at_ns)})" for new, at_ns in later)
     stale = [row for row in failure.recoveries if is_about_id(row)]

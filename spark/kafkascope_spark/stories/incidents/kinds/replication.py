@@ -1,8 +1,8 @@
 """Brokers that did not reach each other.
 
-Looks at connections between brokers, which followers fetch by, and at what clients waited for meanwhile: with acks=all
-a leader waits for its in-sync replicas. Could be confused with a follower that is down or frozen, which serves nobody
-else either. Proved by clients that both brokers served meanwhile.
+Looks at connections between brokers, on which followers fetch, and at the requests that clients waited for at that
+time: with acks=all a leader waits for its in-sync replicas. Could be confused with a follower that is down or frozen,
+which serves nobody else either. Proved by clients that both brokers served at that time.
 """
 
 from collections.abc import Iterable

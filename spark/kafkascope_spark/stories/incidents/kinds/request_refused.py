@@ -1,7 +1,7 @@
-"""Requests that brokers refuse because of what the client asks or how it is set up.
+"""Requests that brokers refuse because of their contents or the client's settings.
 
-Looks at errors about the request itself, and the message beside them. Could be confused with a broker of another
-release, which refuses what others take: other clients' requests of the same kind and version tell that.
+Looks at errors about the request itself, and their messages. Could be confused with a broker of another release that
+refuses requests which others accept: compare other clients' requests of the same kind and version.
 """
 
 from kafkascope_spark.stories.incidents.actions import brokers, clients

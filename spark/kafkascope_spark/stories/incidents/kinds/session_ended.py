@@ -1,8 +1,8 @@
 """Clients that do not authenticate again before their SASL session ends: brokers close the connection at their next
 request (KIP-368).
 
-Looks at connections that brokers closed on a request, later than the session's lifetime after they had begun. Could be
-confused with a broker that closes connections for another reason, at about that time.
+Looks at connections that brokers closed on a request after the lifetime of the SASL session. Could be confused with a
+broker that closes connections at about that time for another reason.
 """
 
 from collections.abc import Iterable

@@ -13,11 +13,11 @@ BROKER_SESSIONS = frozenset(protocol.name for protocol in PROTOCOLS if protocol.
 _LOWER = "hands the partitions of a dead member over sooner"
 _HIGHER = "keeps members in that are silent for so long"
 _ROUND_MS = 1_000
-"""Suggested times are multiples of it."""
+"""Suggested times are multiples of this."""
 
 
 def session_of_client(observed: Observed, silent_ms: int, *, ran_on: bool) -> str:
-    """The session timeout that clients of classic groups set: its value, and what it should be."""
+    """Returns the advice about the session timeout that clients of classic groups set: its value, and a better one."""
     timeouts = {d.session_timeout_ms for d in observed.departed}
     timeouts |= {client.session_timeout_ms for client in observed.clients}
     now_ms = max((t for t in timeouts if t), default=None)
@@ -32,7 +32,7 @@ def session_of_client(observed: Observed, silent_ms: int, *, ran_on: bool) -> st
 def session_of_broker(
     groups: Collection[str], observed: Observed, silent_ms: int, *, protocol: str, ran_on: bool
 ) -> Iterable[str]:
-    """The session timeout that brokers set for groups of the protocol."""
+    """Yields the advice about the session timeout that brokers set for groups of the protocol."""
     aim = _HIGHER if ran_on and silent_ms else _LOWER
     yield (
         f"A {'higher' if aim is _HIGHER else 'lower'} session timeout {aim}; brokers set it "
@@ -48,5 +48,5 @@ def session_of_broker(
 
 
 def rounded_up(ms: int) -> int:
-    """A time to suggest, in milliseconds."""
+    """Rounds a time up to a multiple of _ROUND_MS, in milliseconds."""
     return -(-ms // _ROUND_MS) * _ROUND_MS

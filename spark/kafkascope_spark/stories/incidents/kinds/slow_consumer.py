@@ -1,10 +1,10 @@
-"""A consumer that processed for so long between two polls that records waited for it, or for longer than it may: then
-its library leaves the group, and joins again.
+"""A consumer that processed for so long between two polls that records waited for it. If it takes longer than
+max.poll.interval.ms, its library leaves the group and joins again.
 
-Looks at members that left by themselves and joined again: Java clients give the reason in LeaveGroup, others do it
-several times, or once, after they were members for as long as they may take between two polls; and at records that
-waited because no Fetch was on the way for them. Could be confused with a paused process, which sends no heartbeats
-either and is evicted; proved by its heartbeats, and by its leaving.
+Looks at members that left by themselves and joined again: Java clients give the reason in LeaveGroup; others do it
+several times, or once after having been members for that interval at least; and at records that waited because no Fetch
+was in flight for them. Could be confused with a paused process, which sends no heartbeats either and is removed by the
+coordinator; proved by its heartbeats, and by its leaving.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""A broker that went on naming the old leader of a topic-partition, when another broker had named the new one.
+"""A broker that continued to report the old leader of a topic-partition after another broker had reported the new one.
 
 Looks at Metadata responses to clients that got errors of the old leader: leader epochs only rise while a topic lives
-(KIP-320), so the leader of a later epoch is right, whoever names it. Could be confused with an address that several
-brokers share, of which one is behind.
+(KIP-320), so the leader of a later epoch is right, no matter which broker reports it. Could be confused with an address
+that several brokers share, one of which has old metadata.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _outdated(failure: Failure, recovery: ClientRecovery) -> Iterable[LeaderReport]:
-    """What the broker said to the client of a leader that had been followed by another."""
+    """Returns the broker's reports of the old leader to the client."""
     leader = failure.moved_to[recovery.resource]
     of_broker = (report for report in recovery.leader_reports if report.server == failure.server)
     return (report for report in of_broker if report.leader_id != leader.node_id)

@@ -1,9 +1,9 @@
-"""A client that went on asking the old leader of a topic-partition, and did not ask who leads it now.
+"""A client that continued to send requests to the old leader of a topic-partition without refreshing its metadata.
 
-Looks at errors of a node while another led the partition, as Metadata named it to any client, or as the node served it;
-and at FENCED_LEADER_EPOCH, which says by itself that the client knows an older epoch of the leader. Could be confused
-with a topic that nobody serves meanwhile, and that Metadata does not know (missing_topic); and with a broker that names
-the old leader (stale_broker). Proved by other clients that were served where it should have asked.
+Looks at errors of a node while another node led the partition, according to Metadata of any client or to requests that
+it served; and at FENCED_LEADER_EPOCH, which by itself shows that the client knows an older epoch of the leader. Could
+be confused with a topic that does not exist at that time, which Metadata does not know (missing_topic); and with a
+broker that reports the old leader (stale_broker). Proved by other clients that the new leader served.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _what_had_moved(failure: Failure, times: Times) -> str:
-    """Who led instead; a leader that has another epoch since may be the same broker."""
+    """Returns which node was the leader instead. After a change of the epoch alone, it may be the same broker."""
     if not failure.moved_to:
         return "the leader has a later epoch than the client knows"
     first = min(failure.moved_to.values(), key=lambda leader: leader.since_ns)
@@ -38,7 +38,7 @@ def _what_had_moved(failure: Failure, times: Times) -> str:
 
 
 def _without_metadata(failure: Failure) -> str:
-    """How the client did not ask who leads now."""
+    """Returns how the client did not refresh its metadata."""
     waited = [row.refreshed_ns - row.start_ns for row in failure.recoveries if row.refreshed_ns is not None]
     if len(waited) < len(failure.recoveries):
         return "without asking for Metadata"

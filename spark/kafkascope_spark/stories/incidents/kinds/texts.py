@@ -1,4 +1,4 @@
-"""What the sentences and the advice of several kinds of incidents have in common."""
+"""Texts that the sentences and the advice of several kinds of incidents share."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,34 +14,35 @@ from kafkascope_spark.stories.settings import setting, settings
 
 BY_STATES = "states of the broker, from the packets of its connections"
 BY_ERRORS = "error codes"
-"""How incidents of several kinds are known."""
+"""Evidence of all kinds of incidents that error codes show."""
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
 LINK_COUNTERS = "ip -s link, ethtool -S"
 QUEUES = "full queues and rate limits (tc -s qdisc)"
-"""Where packets that a link lost are counted."""
+"""Counters of packets that a link dropped, in words."""
 MOST_COMMANDS = 5
 TOO_FEW_REPLICAS = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 KIP_800 = "poll timeout"
-"""What Java clients say in LeaveGroup when the application did not poll in time (KIP-800)."""
+"""Part of the reason that Java clients give in LeaveGroup when the application did not poll in time (KIP-800)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """From the failure to the first sign that the cluster reacted, and from then until the last client was served."""
+    """Durations after a failure. cluster_ns: until the cluster first reacted; clients_ns: from then until the last
+    client was served."""
 
     cluster_ns: int
     clients_ns: int
 
 
 def named(failure: Failure) -> str:
-    """What failed, as the begin of a sentence; names from the wire stay as they are."""
+    """Returns the subject of a failure as the begin of a sentence; names from the wire are not capitalized."""
     of_ours = failure.subject.startswith(("node ", "group "))
     return failure.subject[:1].upper() + failure.subject[1:] if of_ours else failure.subject
 
 
 def late(failure: Failure) -> str:
-    """How many responses were late that somebody waited for, and by how much."""
+    """Returns how many of the awaited responses were late, and by how much."""
     slow = failure.latencies.total()
     return (
         f"{slow.n_late:,} of {counted(slow.n, 'response')} that somebody waited for took half a second or longer, up "
@@ -50,7 +51,7 @@ def late(failure: Failure) -> str:
 
 
 def look_at_link(who: str) -> str:
-    """What may have lost the packets of a host or broker whose own link failed."""
+    """Returns the advice for the link of a host or broker that lost packets."""
     return (
         f"Look at the network of {who} for that time: errors and drops of its interface and of the switch port "
         f"({LINK_COUNTERS}), {QUEUES}, the bandwidth that it may use."
@@ -58,7 +59,7 @@ def look_at_link(who: str) -> str:
 
 
 def late_by(failure: Failure) -> str:
-    """How late what arrived late was acknowledged, and by whom."""
+    """Returns how late acknowledgments came, and from which side."""
     rows = [row for row in failure.states if row.late_ms is not None]
     middle_ms = int(median([row.late_ms or 0 for row in rows] or [0]))
     sides = frozenset(str(row.unacknowledged) for row in rows)
@@ -70,7 +71,7 @@ def late_by(failure: Failure) -> str:
 
 
 def expiry(session: EndedSession, times: Times) -> str:
-    """When ZooKeeper received the last of a lost session, and when the session expired."""
+    """Returns when ZooKeeper last received something in a lost session, and when the session expired."""
     return (
         f"nothing came from it after {times.at(session.heard_ns)}, so that it expired at {times.at(session.over_ns)} "
         f"at the earliest (session timeout {duration(session.over_ns - session.heard_ns)})"
@@ -78,7 +79,7 @@ def expiry(session: EndedSession, times: Times) -> str:
 
 
 def why_moved(failure: Failure) -> str:
-    """The end of the session that the move follows."""
+    """Returns which ended ZooKeeper session caused the move; empty if none did."""
     session = failure.root.session if failure.root is not None else None
     if session is None:
         return ""
@@ -87,12 +88,12 @@ def why_moved(failure: Failure) -> str:
 
 
 def resources(failure: Failure) -> str:
-    """What the recoveries are about, listed."""
+    """Returns the resources of the recoveries as a list in words."""
     return listed(sorted({r.resource for r in failure.recoveries}) or [failure.subject])
 
 
 def hosts_waiting(failure: Failure) -> str:
-    """How many hosts waited."""
+    """Returns how many hosts waited."""
     n = len({row.host for row in failure.states})
     return f"{counted(n, 'host')} waited for one"
 
@@ -100,8 +101,9 @@ def hosts_waiting(failure: Failure) -> str:
 def lower(
     concepts: Collection[str], observed: Observed, gain: str, seen: Callable[[str], str] = lambda _: ""
 ) -> Iterator[Action]:
-    """For the clients of each library: they do something sooner with lower values of these settings; nothing for those
-    that have none of them. seen: what the capture shows of the present value, by library."""
+    """Yields advice for the clients of each library: with lower values of some settings they do something sooner.
+    Libraries without these settings are left out. gain: what clients do sooner, in words; seen: returns the present
+    value as the capture shows it, by library."""
     known = [library for library in registry.LIBRARIES if library.name in observed.libraries]
     for library in known:
         if names := settings(concepts, (library.name,), defaults=True):
@@ -112,7 +114,7 @@ def lower(
 
 
 def faster(observed: Observed) -> Iterator[Action]:
-    """How clients notice a broker that is silent sooner, and after what time they did."""
+    """Yields advice on how clients notice a silent broker sooner, with the time that they needed."""
 
     def seen(library: str) -> str:
         waited_ms = observed.given_up_ms(library)
@@ -122,7 +124,7 @@ def faster(observed: Observed) -> Iterator[Action]:
 
 
 def reaction(failure: Failure) -> Reaction | None:
-    """How the time until the last client was served divides; None where the course does not show it."""
+    """Returns how the time until the last client was served divides; None if the course does not show it."""
     failed = [at for at, each in enumerate(failure.course) if each.step == "failed"]
     first = failure.course[: failed[1] if len(failed) > 1 else None]  # of one that failed several times
     at = {step: [each.ts_ns for each in first if each.step == step] for step in ("failed", "detected", "served")}
@@ -133,15 +135,16 @@ def reaction(failure: Failure) -> Reaction | None:
 
 
 def lacked_replicas_ns(failure: Failure) -> int:
-    """For how long brokers went on refusing writes because fewer replicas were in sync than min.insync.replicas."""
+    """Returns the longest time in which brokers refused writes because fewer replicas than min.insync.replicas were in
+    sync."""
     refused = (row for row in failure.recoveries if TOO_FEW_REPLICAS.intersection(row.error_names))
     return max((row.last_failed_ns - row.start_ns for row in refused), default=0)
 
 
 def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[Action]) -> Iterator[Action]:
-    """What lets clients be served sooner: what the cluster does, or what clients do, whichever took longer; both where
-    the course does not show it; neither where clients had to wait for replicas, and nothing of clients where a
-    later failure kept them waiting."""
+    """Yields the advice that lets clients be served sooner: that for the cluster or that for the clients, whichever
+    took longer; both if the course does not show it. Yields nothing if clients had to wait for replicas, and nothing
+    for clients if a later failure kept them waiting."""
     if failure.outlasting:
         yield from map(brokers, by_cluster)
         return
@@ -167,7 +170,7 @@ def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[Act
 
 
 def sooner_fenced(failure: Failure) -> str:
-    """The setting that moves the leaders of a broker sooner that the controller does not hear from."""
+    """Returns the setting with which the controller moves the leaders of an unreachable broker sooner."""
     if failure.session is not None and not failure.session.is_closed:
         return f"{sooner_by_session(failure.session)}."
     return (
@@ -177,18 +180,19 @@ def sooner_fenced(failure: Failure) -> str:
 
 
 def under_replicated(observed: Observed) -> str:
-    """The command that shows which partitions lack replicas."""
+    """Returns the command that lists under-replicated partitions."""
     return f"kafka-topics.sh {observed.tool} --describe --under-replicated-partitions"
 
 
 def sooner_by_session(session: EndedSession) -> str:
-    """The setting that moves the leaders of a broker without a ZooKeeper session sooner. Its default: KIP-537."""
+    """Returns the setting that moves the leaders of a broker with a lost ZooKeeper session sooner. Its default:
+    KIP-537."""
     now = "default 18000, of Kafka 2.4 and older 6000" if session.timeout_ms is None else f"now {session.timeout_ms}"
     return f"A lower zookeeper.session.timeout.ms of the brokers ({now}) moves a lost broker's leaders sooner"
 
 
 def slow_polls(libraries: Collection[str], poll_ms: int | None = None) -> str:
-    """What to change where polls take longer than a member may take. poll_ms: how long it may."""
+    """Returns the advice for polls that take longer than allowed. poll_ms: the allowed time."""
     fewer = setting("poll_records", libraries)
     smaller = f"a smaller {fewer}, or " if fewer else ""
     longer = f"{setting('poll_interval', libraries)}{now(poll_ms)}"
@@ -196,7 +200,7 @@ def slow_polls(libraries: Collection[str], poll_ms: int | None = None) -> str:
 
 
 def fewer_at_once(libraries: Collection[str]) -> str:
-    """What to change where polls take long, though no longer than a member may take."""
+    """Returns the advice for polls that take long, but not longer than allowed."""
     fewer = setting("poll_records", libraries)
     smaller = f"; a smaller {fewer} lets it poll more often" if fewer else ""
     return (
@@ -206,5 +210,5 @@ def fewer_at_once(libraries: Collection[str]) -> str:
 
 
 def now(value_ms: int | None) -> str:
-    """The value that a setting has, for a text; empty where it is not known."""
+    """Returns the present value of a setting in brackets; empty if it is not known."""
     return "" if value_ms is None else f" (now {value_ms})"

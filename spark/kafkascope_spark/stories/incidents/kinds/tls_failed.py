@@ -1,6 +1,6 @@
-"""Clients and listeners that did not agree on TLS, or did not trust each other: the handshake was given up.
+"""Clients and listeners that did not agree on TLS, or did not trust each other: one side ended the handshake.
 
-Looks at TLS alerts, at the versions and suites that were offered and chosen, and at certificates where the version
+Looks at TLS alerts, at the versions and suites that were offered and chosen, and at certificates if the TLS version
 shows them. Could be confused with a client without TLS at a TLS listener (client), and with a certificate that was
 replaced on the broker (all clients fail from that time on) or at the client (one does). Proved by handshakes of others
 at the same listener; TLS 1.3 encrypts its certificates and most alerts.

@@ -1,8 +1,8 @@
 """Writes that wait for replicas, or are refused for lack of them, without a failed broker or path that explains it.
 
 Looks at NOT_ENOUGH_REPLICAS and REQUEST_TIMED_OUT, and at the in-sync replicas in Metadata. Could be confused with a
-failed follower outside of the capture; with a min.insync.replicas above the number of replicas, which is so from the
-begin on; and with a transaction coordinator that did not respond, which the broker's message names. Proved by the
+failed follower outside of the capture; with a min.insync.replicas above the number of replicas, where all writes fail
+from the begin; and with a transaction coordinator that did not respond, which the broker's message names. Proved by the
 in-sync replicas before and after.
 """
 
@@ -14,7 +14,7 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
 
 _UNDERLYING = "Underlying error"
-"""What the message of a leader says that could not ask the transaction's coordinator (KIP-890)."""
+"""Begin of the message of a leader that could not reach the transaction's coordinator (KIP-890)."""
 
 
 def _too_few(failure: Failure, observed: Observed) -> Iterable[Action]:

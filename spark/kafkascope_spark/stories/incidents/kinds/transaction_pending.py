@@ -1,4 +1,4 @@
-"""Transactions that do not get completed, for which others wait.
+"""Transactions that are not completed, while others wait for them.
 
 Looks at CONCURRENT_TRANSACTIONS and UNSTABLE_OFFSET_COMMIT that last, and at the markers that brokers write. Could be
 confused with a coordinator that is busy completing the last transaction, which takes some milliseconds; and with a

@@ -1,9 +1,9 @@
-"""Requests that a broker never answered, or only in part, while it answered others.
+"""Requests that a broker never answered, or only in part, while it answered other requests.
 
-Looks at stalls that no failed broker or path explains, and at requests that would have ended them: without a response
-until their connections ended, or the capture did, as anything later on these connections. Could be confused with a
-capture that lacks the responses, where later responses of the connection or missing bytes show that; and with a proxy
-between the two that holds the response back. Proved by what the broker answered meanwhile.
+Looks at stalls that no failed broker or path explains, and at requests that would have ended them: neither they nor
+later requests on their connections had a response until the end of the connection or of the capture. Could be confused
+with a capture that lacks the responses, which later responses of the connection or missing bytes show; and with a proxy
+between the two that holds the response back. Proved by the broker's responses to others at that time.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _listed(requests: list[UnansweredRequest], times: Times) -> str:
-    """The first of the requests, and how many more there are."""
+    """Returns the first of the requests, and how many more there are."""
     if not requests:
         return "a request"
     first, *more = requests

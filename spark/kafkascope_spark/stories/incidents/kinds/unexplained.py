@@ -1,6 +1,6 @@
 """Stalls that nothing in the capture explains.
 
-Looks at whoever waited for a second or longer (--stall) and belongs to no other incident. Could be any failure that
+Looks at stalls of a second or longer (--stall) that belong to no other incident. The cause may be any failure that
 leaves no packet: a broker's own threads, locks or disks, an application, a host outside of the capture.
 """
 
@@ -16,7 +16,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 _ENCRYPTED = "no packet shows why, and responses are encrypted: errors, and leaders that moved, are not known"
 _SEVERAL = 2
-"""From so many stalls on, the sentence says where they waited."""
+"""With this many stalls or more, the sentence lists the brokers that they waited for."""
 
 
 def _sentence(failure: Failure, times: Times) -> str:
@@ -36,7 +36,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _why(failure: Failure) -> str:
-    """What else is known of the stalls: late responses of brokers that were quick to others, or nothing."""
+    """Returns what else is known of the stalls: late responses of brokers that were quick to others, or nothing."""
     slow = failure.latencies.slow
     if not slow and any(stall.claimed for stall in failure.stalls):
         return f"{_ENCRYPTED}{_waited_on(failure)}"
@@ -55,7 +55,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _waited_on(failure: Failure) -> str:
-    """The brokers that were waited on, where several stalls have one, those of most stalls first."""
+    """Returns the brokers that several stalls waited for, those of most stalls first; empty if there are too few."""
     nodes = Counter(stall.node_id for stall in failure.stalls if stall.node_id is not None)
     if sum(nodes.values()) < _SEVERAL:
         return ""
@@ -64,7 +64,7 @@ def _waited_on(failure: Failure) -> str:
 
 
 def _waited_for(failure: Failure) -> str:
-    """What brokers waited for while they returned the errors, and which brokers did."""
+    """Returns what brokers waited for while they returned the errors, and which brokers did."""
     waiting = [(stall, name) for stall in failure.stalls for name in stall.error_names if name in WAITS_FOR]
     if not waiting:
         return ""
