@@ -21,7 +21,7 @@ from kafkascope_analyzer.report.explain.explanation import explain
 from kafkascope_analyzer.report.explain.restricting import restricted
 from kafkascope_analyzer.report.model.chronology import chronology
 from kafkascope_analyzer.report.model.report import Report, report_model
-from kafkascope_analyzer.sql.database import Database
+from kafkascope_analyzer.sql.database import Database, WorkMemory
 from kafkascope_analyzer.sql.reference_tables import REFERENCE_TABLES
 from kafkascope_analyzer.sql.saved import macros, question, questions, views
 from kafkascope_parsers.errors import UsageError
@@ -53,7 +53,7 @@ class Answers:
     def __init__(self, dataset: Dataset, place: str, scratch: Path) -> None:
         self._dataset, self._place = dataset, place
         self._last: tuple[Restriction | None, Report] | None = None
-        self._database = Database(dataset, scratch=scratch, memory_limit=SQL_MEMORY)
+        self._database = Database(dataset, memory=WorkMemory(SQL_MEMORY, scratch))
         self._lock = Lock()
 
     def __enter__(self) -> "Answers":

@@ -16,7 +16,7 @@ from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.report.cluster_trace_model import ClusterTraceModel
 from kafkascope_analyzer.report.model.capture import of_cluster
 from kafkascope_analyzer.report.rows import column_names, select_each
-from kafkascope_analyzer.sql.database import Database
+from kafkascope_analyzer.sql.database import Database, WorkMemory
 from kafkascope_spark.stories.tables import (
     BROKER_STATES,
     CLIENTS,
@@ -271,6 +271,6 @@ def trace_model(dataset: Dataset) -> Iterator[TraceModel]:
     """Yields the model while its database is open. Raises UsageError where a table cannot be read."""
     with (
         temporary_folder("trace") as scratch,
-        Database(dataset, tables=_TABLES, scratch=scratch, memory_limit=MEMORY) as database,
+        Database(dataset, tables=_TABLES, memory=WorkMemory(MEMORY, scratch)) as database,
     ):
         yield TraceModel(database)

@@ -8,6 +8,7 @@ statement can read or write anywhere (a COPY may hide in a SELECT).
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,30 @@ _CLOSED = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class WorkMemory:
+    """The memory that queries may take. What needs more, such as a sort of a large table, is put into files."""
+
+    limit: str
+    """As DuckDB reads it, such as '500MB'."""
+    scratch: Path
+    """The directory of the files. Whoever makes it removes it."""
+    threads: int = 1
+    """Threads of a query; each takes part of the memory."""
+
+    @property
+    def settings(self) -> dict[str, str | int]:
+        """DuckDB's settings."""
+        return {"temp_directory": str(self.scratch), "memory_limit": self.limit, "threads": self.threads}
+
+
 class Database:
     """A dataset as a database. Raises UsageError where a table cannot be read.
 
     tables: those that are opened; one that the dataset lacks is empty. None: all that it has, and its messages.
     owners: whom clients, groups and principals belong to (`read_owners`).
-    scratch, memory_limit: a directory for what a sort does not hold in memory, and how much that is ('500MB'). Close
-    it, or use it in a `with`.
+    memory: None leaves it to DuckDB, which takes up to four fifths of the machine's. Close the database, or use it in a
+    `with`.
     """
 
     def __init__(
@@ -60,8 +78,7 @@ class Database:
         *,
         tables: list[Table] | None = None,
         owners: pa.Table | None = None,
-        scratch: Path | None = None,
-        memory_limit: str | None = None,
+        memory: WorkMemory | None = None,
     ) -> None:
         self.dataset = dataset
         self._tables: dict[str, str] = {}
@@ -70,8 +87,8 @@ class Database:
         self._made: set[str] = set()
         """Those of them that DuckDB knows: those over messages are made when a query names them."""
         settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
-        if scratch is not None and memory_limit is not None:
-            settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
+        if memory is not None:
+            settings |= memory.settings
         self._connection = duckdb.connect(":memory:", config=settings)
         self._calls = InterruptibleCalls(self._connection)
         try:

@@ -14,7 +14,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
-from kafkascope_analyzer.sql.database import Database
+from kafkascope_analyzer.sql.database import Database, WorkMemory
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.stories.tables import STORY_TABLES
 
@@ -165,7 +165,7 @@ def test_an_unreadable_table_is_named(dataset: Write) -> None:
 def test_a_sort_that_is_larger_than_memory_spills(dataset: Write, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    with Database(Dataset.open(dataset()), scratch=scratch, memory_limit="80MB") as database:
+    with Database(Dataset.open(dataset()), memory=WorkMemory("80MB", scratch)) as database:
         query = "select i, 'some text to carry ' || i from range(2000000) r(i) order by hash(i)"
         assert sum(1 for _ in database.query(query)[1]) == 2_000_000
 

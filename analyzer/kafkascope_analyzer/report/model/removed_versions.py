@@ -38,10 +38,12 @@ class RemovedVersions:
 
 
 _USES = """
-with uses as (
-    select client_ip, client_id, api_key, r.api_name, api_version, lowest_in_4_0, count(*) as n, min(ts_ns) as first_ns,
+with all_uses as (
+    select client_ip, client_id, api_key, api_name, api_version, count(*) as n, min(ts_ns) as first_ns,
         max(ts_ns) as last_ns, min(conn_id) as conn_id
-    from requests r join api_versions v using (api_key, api_version) where not v.in_4_0 group by all
+    from requests group by all
+), uses as (
+    select u.*, lowest_in_4_0 from all_uses u join api_versions v using (api_key, api_version) where not v.in_4_0
 )
 select u.* exclude (conn_id), software_name, software_version from uses u left join connections using (conn_id)
 order by n desc, {order}

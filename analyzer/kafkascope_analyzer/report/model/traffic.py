@@ -4,6 +4,8 @@ It is separate from the whole report so that these two commands start fast: the 
 a second to load.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -22,6 +24,7 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
+from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.report.model.apis import Api, Errors, apis, errors
 from kafkascope_analyzer.report.model.capture import Capture, Connections, capture, connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints, capture_points
@@ -30,12 +33,14 @@ from kafkascope_analyzer.report.model.data_quality import DataQuality, data_qual
 from kafkascope_analyzer.report.model.failed_sections import FailedPartRow, failed_rows, sections
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
 from kafkascope_analyzer.report.plain import arguments_of
-from kafkascope_analyzer.sql.database import Database
+from kafkascope_analyzer.sql.database import Database, WorkMemory
 from kafkascope_spark.stories.tables import CLIENTS, PARTITION_FLOW, STALLS, TRANSACTIONS
 
 REPORT_VERSION = 1
 _TABLES = [CAPTURES, CONNECTIONS, ERRORS, OUT_OF_RANGE, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY]
 _TABLES += [PARTITIONS, UNDECODED, CLIENTS, PARTITION_FLOW, STALLS, TRANSACTIONS]
+_MEMORY, _THREADS = "1GB", 2
+"""Of a query: the report of a large capture takes no more memory than that of a small one, on any machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,15 @@ class Info(Traffic):
     ledger: Annotated[FullLedger, "where every byte went"]
 
 
-def report_tables(dataset: Dataset) -> Database:
-    """Opens the tables that sections of the report query. The caller closes them."""
-    return Database(dataset, tables=_TABLES)
+@contextmanager
+def report_tables(dataset: Dataset) -> Iterator[Database]:
+    """Opens the tables that sections of the report query. Raises UsageError where the system's folder for
+    temporary files cannot be written."""
+    with (
+        temporary_folder("report") as scratch,
+        Database(dataset, tables=_TABLES, memory=WorkMemory(_MEMORY, scratch, _THREADS)) as database,
+    ):
+        yield database
 
 
 def traffic_model(dataset: Dataset) -> Traffic:

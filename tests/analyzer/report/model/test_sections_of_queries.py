@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +39,15 @@ def test_apis_and_errors_are_those_of_the_requests(dataset) -> None:
         assert api.request_bytes == sum(row["request_bytes"] for row in mine)
     assert errors_found.n == sum(1 for _ in rows(found, ERRORS, ["conn_id"])) == 1
     assert [(kind.error_name, kind.api_name) for kind in errors_found.kinds] == [("NOT_LEADER_OR_FOLLOWER", "Produce")]
+
+
+def test_the_report_takes_the_memory_that_it_may_and_leaves_no_folder(dataset) -> None:
+    with report_tables(Dataset.open(dataset())) as database:
+        ((limit, scratch),) = database.query(
+            "select current_setting('memory_limit'), current_setting('temp_directory')"
+        )[1]
+        assert Path(scratch).is_dir()
+    assert (limit, Path(scratch).exists()) == ("953.6 MiB", False)
 
 
 def out_of_range_row(n: int, **more: Any) -> dict[str, Any]:
