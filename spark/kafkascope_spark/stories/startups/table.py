@@ -64,8 +64,9 @@ class StartupRow(StoryRow):
     outcome: Annotated[
         StartOutcome,
         "how it went: ready (it did what such a client is for), done (it left with what it had asked for: metadata "
-        "alone, as tools do; a consumer: records where there were none, which its first Fetch may still have waited for, "
-        "or a place in a group; a producer: an id, and it sent nothing), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), "
+        "alone, as tools do; a consumer: records where there were none, which its first Fetch may still have waited "
+        "for, or a place in a group; a producer: an id, and it sent nothing), failed (a step failed for good, or the "
+        "last ones), gave_up (it left before it was ready), "
         "cut (the capture does not have all of it)",
     ]
     claimed: Annotated[
