@@ -1,2 +1,2 @@
-"""What clients, groups, transactions and brokers did, as plain Python: state machines over events, and the tables that
-they make. Nothing here knows Spark."""
+"""The stories: state machines in plain Python that follow clients, groups, transactions and brokers over events, and
+the tables that they make. Nothing here imports Spark."""

@@ -1,4 +1,4 @@
-"""Turns rows of events (event_reader.EVENT_ROWS) into objects of their kinds' classes, which the machines are fed."""
+"""Decodes rows of events (event_reader.EVENT_ROWS) into objects of their classes, which the machines take."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
@@ -15,16 +15,16 @@ from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 
 Key = tuple[str, int, int, int]
-"""What a row is sorted by: client_ip, section, ts_ns, rank."""
+"""Sort key of a row: client_ip, section, ts_ns, rank."""
 EventRow = tuple[Key, ClientEvent | None]
-"""A row's key and its event; None for one that is of no client alone, which the machines over clients pass on."""
+"""A row's key and its event; None for an event of several clients, which the machines over clients pass on."""
 Values = tuple[Any, ...]
-"""The values of a struct, in the order of its fields: lists are tuples, and structs in it tuples of values."""
+"""Values of a struct in the order of its fields. Lists are tuples, and nested structs are tuples of values."""
 _COLUMNS = ("client_ip", "section", "ts_ns", "rank", "conn_id")
 
 
 def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
-    """The rows of a batch of EVENT_ROWS, in its order."""
+    """Yields the rows of a batch of EVENT_ROWS, in its order."""
     columns = [values_of(batch.column(name)) for name in _COLUMNS]
     for client_ip, section, ts_ns, rank, conn_id, body in zip(*columns, batch.column(BODY).to_pylist(), strict=True):
         decode = _CLIENT_DECODERS.get(rank)
@@ -32,7 +32,7 @@ def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
 
 
 def shared_event(kind: str, values: Values) -> Any:
-    """An event that is of no client alone."""
+    """Makes an event of several clients from the values of its struct."""
     return _MAKERS[kind](values)
 
 
@@ -40,7 +40,8 @@ Maker = Callable[[Values], Any]
 
 
 def _maker(kind: Any, names: tuple[str, ...]) -> Maker:
-    """A function that makes an object of a dataclass of the values of its columns. names: in their order."""
+    """Returns a function that makes an object of a dataclass from the values of its columns. names: the columns in
+    their order."""
     order = column_fields(kind)
     hints = get_type_hints(kind)
     in_order = itemgetter(*map(names.index, order)) if order != names else None
@@ -60,8 +61,8 @@ def _maker(kind: Any, names: tuple[str, ...]) -> Maker:
 
 
 def _converter(hint: Any) -> Callable[[Any], Any] | None:
-    """What makes the value of a field, where it differs from that of the row: structs become objects, and in place of
-    null there is an empty list, or an object without values, where the field has no None."""
+    """Returns the function that converts the value of a field, None if it needs no conversion. Structs become objects;
+    null becomes an empty list, or an object without values, if the field's type has no None."""
     hint, may_be_null = without_null(hint)
     if get_origin(hint) is tuple:
         of_element = _converter(get_args(hint)[0])
@@ -75,9 +76,9 @@ def _converter(hint: Any) -> Callable[[Any], Any] | None:
 
 
 _MAKERS: dict[str, Maker] = {name: _maker(each, each.KIND.names) for name, each in EVENT_CLASSES.items()}
-"""Kind -> what makes an event of the values of its struct."""
+"""Kind -> function that makes an event from the values of its struct."""
 Decoder = Callable[[str, int, Values], ClientEvent]
-"""Takes conn_id, ts_ns and the body of a row."""
+"""Function that makes an event from the conn_id, the ts_ns and the body of a row."""
 
 
 def _decoder(make: Maker) -> Decoder:
@@ -90,7 +91,7 @@ def _decoder(make: Maker) -> Decoder:
 
 
 def _error_run(conn_id: str, ts_ns: int, values: Values) -> ErrorRun:
-    """A run of several requests, whose body goes on with the values of the first of them, or of one."""
+    """Makes an error run. Its body continues with the values of its first request."""
     run: ErrorRun = _MAKERS["error_run"](values[:_N_RUN_FIELDS])
     run.conn_id, run.ts_ns = conn_id, ts_ns
     for request in values[_N_RUN_FIELDS:]:

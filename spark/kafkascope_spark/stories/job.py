@@ -1,12 +1,11 @@
-"""What the story job does, in three stages: which machine follows which key, and what becomes of the rows it gives.
+"""The stages of the story job: which machine follows which key, and where its rows go.
 
-1. The machines over the clients of an address (clients.machine) give rows of tables, and rows for a key that several
-   clients share: a group, a transactional id, a service.
-2. The machines of FOLLOWERS take these rows, and the events of their key.
-3. From the rows of FOR_INCIDENTS, whichever stage gives them, the incidents are made (incidents.machine), which adds
-   their incident to those that are of a table. All other rows are written as they are.
+1. The machines over the clients of an address (clients.machine) give rows of tables, and rows for a key that several\n
+clients share: a group, a transactional id, a service.\n2. The machines of FOLLOWERS take these rows, and the events of
+their key.\n3. The incidents are made from the rows of FOR_INCIDENTS of both stages (incidents.machine). Rows that
+belong to a table\n   get the id of their incident. All other rows are written as they are.
 
-A machine over a new kind of key is its file, and one line here.
+A machine over a new kind of key needs its own file and one line here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -43,14 +42,14 @@ R = TypeVar("R")
 Made = StoryRow | StageRow | ZooKeeperSession
 """A row that a machine gives."""
 RECOVERY, INCIDENT = "recovery", "incident"
-"""Key kinds of what goes on to the incidents: recoveries, whose causes are looked for among those of all clients; and
-everything else."""
+"""Key kinds of rows that go to the incident stage: recoveries, whose causes are looked for among all clients; and all
+other rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a machine may know beside its events. capture_ns: first and last packet of the capture; limits: which waits
-    are stalls; failed_parts: takes what fails."""
+    """Facts that machines need besides their events. capture_ns: first and last packet of the capture; limits: which
+    waits are stalls; failed_parts: collects parts that raise an error."""
 
     capture_ns: tuple[int, int]
     limits: StallLimits
@@ -58,26 +57,26 @@ class Surroundings:
 
     @property
     def covered(self) -> tuple[tuple[int, int], ...]:
-        """Begin and end of each time that the capture's files cover, in order."""
+        """Begin and end of each time that the files of the capture cover, in order."""
         return tuple(self.limits.uncovered.covered(self.capture_ns))
 
 
 class Unchanged:
-    """Gives each row as it takes it."""
+    """Machine that returns each row unchanged."""
 
     def take(self, row: Made, origin: Origin) -> Iterator[Made]:
-        """The row."""
+        """Yields the row."""
         yield row
 
     def finish(self) -> Iterator[Made]:
-        """Nothing."""
+        """Yields nothing."""
         return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The machines over a kind of key. what: what a key is, as a failure of its machine is reported; begin: makes the
-    machine of a key."""
+    """The machines over one kind of key. what: name of the kind in reports of failed parts; begin: makes the machine of
+    a key."""
 
     key_kind: str
     what: str
@@ -101,8 +100,9 @@ def _every(row: object) -> bool:
 
 @dataclass(frozen=True)
 class ForIncidents(Generic[R]):
-    """Rows of a class that the incidents are made from. ts_ns, identity: what they are sorted by; which: those of the
-    class, the others are written; key_kind: that of the machine which follows such rows of all clients."""
+    """A class of rows from which incidents are made. ts_ns, identity: return the sort key of a row; which: returns
+    whether a row goes to the incidents; others are written; key_kind: kind of the machine that follows these rows of
+    all clients."""
 
     row: type[R]
     ts_ns: Callable[[R], int]
@@ -136,12 +136,12 @@ FOR_INCIDENTS: tuple[ForIncidents[Any], ...] = (
     ),
     ForIncidents[AffectedClient](AffectedClient, lambda _: 0, lambda row: row.client_instance_id),
 )
-"""In the order in which they are needed: clients come after everything that may name them."""
+"""The classes in the order in which the incidents take them: clients come after all rows that may name them."""
 _ORDER = {each.row: order for order, each in enumerate(FOR_INCIDENTS)}
 
 
 class IncidentPlace(NamedTuple):
-    """The place of a row among those that the incidents are made from."""
+    """The sort key of a row among those from which the incidents are made."""
 
     order: int
     ts_ns: int
@@ -149,20 +149,21 @@ class IncidentPlace(NamedTuple):
 
 
 def is_written(row: Made | PassedOn) -> TypeGuard[StoryRow]:
-    """Whether a row is written as it is; all others go on."""
+    """Whether a row is written as it is; all other rows go to the next stage."""
     order = _ORDER.get(type(row))
     return isinstance(row, StoryRow) and (order is None or not FOR_INCIDENTS[order].which(row))
 
 
 def incident_place(row: Made) -> IncidentPlace:
-    """The place of a row that goes on to the incidents. Raises KeyError where its class is not one of
+    """Returns the sort key of a row that goes to the incidents. Raises KeyError if its class is not in
     FOR_INCIDENTS."""
     order = _ORDER[type(row)]
     return IncidentPlace(order, FOR_INCIDENTS[order].ts_ns(row), FOR_INCIDENTS[order].identity(row))
 
 
 def passed_on(row: Made | PassedOn) -> PassedOn:
-    """A row of a client's machines as it goes on to the machines over keys. Raises KeyError as incident_place does."""
+    """Returns a row of a client's machines in the form in which it goes to the machines over keys. Raises KeyError like
+    incident_place."""
     if isinstance(row, PassedOn):
         return row
     order, ts_ns, identity = incident_place(row)
@@ -179,10 +180,10 @@ class Followers:
         }
 
     def feed(self, key_kind: str, key: str, events: Iterable[tuple[Origin, Any]]) -> Iterator[Made]:
-        """What events of a key end."""
+        """Feeds events of a key to its machine. Yields the rows that these events complete."""
         return self._keyed[key_kind].feed(key, events)
 
     def finish(self) -> Iterator[Made]:
-        """What is left of the last key of each kind."""
+        """Yields the remaining rows of the last key of each kind."""
         for keyed in self._keyed.values():
             yield from keyed.finish()

@@ -1,8 +1,9 @@
-"""`Keyed`: machines over what is sorted by a key: one group, transactional id, server, ... after the other.
+"""`Keyed`: runs machines over events that are sorted by a key: one group, transactional id, server, ... after the
+other.
 
-Events come any number at a time, in the order of their key and place. Memory is that of one key. Each key has a
-machine of its own, which knows neither the key of the exchange nor how events reach it. Events of several clusters
-never meet: a stage has runners of its own for each cluster.
+Events come in batches of any size, in the order of their key and place. Memory is that of one key. Each key has its own
+machine, which does not depend on how events reach it. Events of different clusters never meet: each stage has separate
+runners for each cluster.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,8 +18,8 @@ Out_co = TypeVar("Out_co", covariant=True)
 
 
 class Origin(NamedTuple):
-    """When and where an event was. client_instance_id: the client that the connection belongs to; group_id: the group
-    that this client reads in."""
+    """Time and place of an event. client_instance_id: the client of the connection; group_id: the group in which this
+    client reads."""
 
     section: int
     ts_ns: int
@@ -31,7 +32,7 @@ class Origin(NamedTuple):
 
     @property
     def place(self) -> "Place":
-        """The place of the event among those of its key, by which the exchange has sorted them."""
+        """Returns the sort key by which the exchange has sorted the event among those of its key."""
         return self[:_N_PLACE]
 
 
@@ -40,21 +41,22 @@ Place = tuple[Any, ...]
 
 
 class KeyMachine(Protocol[Body_contra, Out_co]):
-    """Follows one key."""
+    """A machine that follows one key."""
 
     def take(self, event: Body_contra, origin: Origin) -> Iterable[Out_co] | None:
-        """What the next event of the key ends: an event of the capture, or what the machines over clients pass on."""
+        """Takes the next event of the key, or a row that the machines over clients pass on. Returns the rows that it
+        completes."""
         ...
 
     def finish(self) -> Iterable[Out_co]:
-        """What is left when no event of the key follows."""
+        """Returns the remaining rows when no event of the key follows."""
         ...
 
 
 class Keyed(Generic[Body, Out]):
-    """Runs the machines. kind: what a key is, for failed_parts; begin: makes the machine of a key.
+    """Runs one machine per key. kind: name of the kind of key for failed_parts; begin: makes the machine of a key.
 
-    A defect costs one key: the rest of its events are passed over, and the next key has a machine of its own.
+    If a machine raises an error, the rest of its key is skipped, and the next key gets a new machine.
     """
 
     def __init__(self, kind: str, begin: Callable[[str], KeyMachine[Body, Out]], failed_parts: FailedParts) -> None:
@@ -67,7 +69,8 @@ class Keyed(Generic[Body, Out]):
         self._machine: KeyMachine[Body, Out] | None = None
 
     def feed(self, key: str, events: Iterable[tuple[Origin, Body]]) -> Iterator[Out]:
-        """What events of a key end. Raises ValueError where keys or events are out of order."""
+        """Feeds events of a key to its machine and yields the rows that they complete. Raises ValueError if keys or
+        events are out of order."""
         if self._key is None or key != self._key:
             yield from self.finish()
             if self._key is not None and key < self._key:
@@ -88,7 +91,7 @@ class Keyed(Generic[Body, Out]):
             yield from self._machine.take(event, origin) or ()
 
     def finish(self) -> Iterator[Out]:
-        """What is left of the last key."""
+        """Yields the remaining rows of the last key."""
         machine, part, self._machine, self._part = self._machine, self._part, None, None
         if machine is not None and part is not None:
             yield from part.rows(machine.finish)

@@ -1,4 +1,4 @@
-"""`Connection`: what events say about a TCP connection. Times are integer nanoseconds since the epoch."""
+"""`Connection`: a TCP connection with all that events show about it. Times are integer nanoseconds since the epoch."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import ClosedWindow, LoopStatistics, Silence
 
 CLOSED_BY_CLIENT = frozenset({"fin_client", "rst_client"})
-"""How a connection ended that the client itself closed."""
+"""Values of close_kind for connections that the client closed."""
 
 
 class TlsGivenUp(NamedTuple):
-    """Which side gave TLS up, `client` or `server`, with which alert, and why: `connections.tls_failure`."""
+    """The side that gave up TLS (`client` or `server`), its alert and the reason: `connections.tls_failure`."""
 
     side: str
     alert: str
@@ -18,13 +18,13 @@ class TlsGivenUp(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the handshake shows more than the alert says."""
+        """Whether the handshake shows a more precise reason than the alert."""
         return self.reason != self.alert
 
 
 @dataclass(slots=True)
 class Connection:
-    """A TCP connection, with what its requests show about its client."""
+    """A TCP connection, with the facts about its client that its requests show."""
 
     conn_id: str
     client_port: int
@@ -47,62 +47,63 @@ class Connection:
     n_requests: int
     n_errors: int
     near_idle_ms: int | None
-    """Shortest idle time among what the same server closed within half a second of this one's end."""
+    """Shortest idle time of the connections that the same server closed within half a second of this one's end."""
     refused_after: int
-    """Connections that the server refused within five seconds after."""
+    """Number of connections that the server refused within five seconds after this one's end."""
     tls_ja4: str | None = None
-    """The fingerprint of the client's TLS hello."""
+    """JA4 fingerprint of the client's TLS hello."""
     tls_given_up: "TlsGivenUp | None" = None
-    """Which side gave TLS up, and why."""
+    """The side that gave up TLS, and the reason."""
     n_claimed: int | None = None
-    """Requests, where they are known by the lengths of TLS records alone: what they ask for is claimed."""
+    """Number of requests, if they are known only from the lengths of TLS records, so that their APIs are guessed."""
     claimed_job: str | None = None
+    """What the client of an encrypted connection seems to do (CLAIMED_JOBS)."""
     claimed_first_bytes: int | None = None
     """Bytes of the first of these requests."""
     tls_claimed_library: str | None = None
-    """TLS library that its hello looks like."""
-    """What it seems to do then (CLAIMED_JOBS)."""
+    """TLS library of the client, guessed from its hello."""
     advertised: str | None = None
-    """`host:port` under which the server is advertised, where that is known."""
+    """`host:port` under which the server is advertised, None if unknown."""
     client_id: str | None = None
     first_request_ns: int | None = None
     last_request_ns: int | None = None
     last_answered_ns: int | None = None
-    """Last byte of its last response."""
+    """Time of the last byte of its last response."""
     ids: list[tuple[int, int]] = field(default_factory=list)
-    """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's
-    reserved ones; of the answers where no request was seen."""
+    """(ts_ns, correlation id) of the first requests, then of one per second, in order of time, without SASL's reserved
+    ids; of the responses if no request was seen."""
     has_reserved_ids: bool = False
-    """Whether it numbered its SASL requests from FIRST_RESERVED_CORRELATION_ID on: only the Java client does."""
+    """Whether its SASL requests have correlation ids from FIRST_RESERVED_CORRELATION_ID on, as only those of the Java
+    client do."""
     last_id: int | None = None
     """Highest correlation id, without SASL's reserved ones."""
     first_api: int | None = None
-    """First API after API versions and SASL."""
+    """First API after ApiVersions and SASL."""
     produce_span: tuple[int, int] | None = None
     fetch_span: tuple[int, int] | None = None
-    """First and last request of Produce, and of Fetch."""
+    """Times of the first and last Fetch; produce_span: the same of Produce."""
     n_responses: int = 0
     server_bytes: int = 0
     served: bool = False
-    """Whether the server answered more than the handshake."""
+    """Whether the server responded to more than the handshake."""
     first_accepted_ns: int | None = None
-    """When a broker first accepted records on it."""
+    """Time at which a broker first accepted records on it."""
     producer_ids: set[int] = field(default_factory=set)
-    """Producer ids that it asked for, or wrote records with."""
+    """Producer ids that it requested, or with which it wrote records."""
     record_bytes: dict[int, int] = field(default_factory=dict)
     """API key -> bytes of the records that its requests moved."""
     apis: set[int] = field(default_factory=set)
     named_servers: set[str] = field(default_factory=set)
-    """`host:port` of the brokers that Metadata named on it."""
+    """`host:port` of the brokers in its Metadata responses."""
     groups: dict[str, int] = field(default_factory=dict)
     """Group -> time of the first request that names it."""
     sought: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Type and key of the coordinators that it asked for -> time of the first request."""
+    """Type and key of the coordinators that it looked up -> time of the first request."""
     members: set[str] = field(default_factory=set)
     member_first_ns: int | None = None
     member_last_ns: int | None = None
     last_join_ns: int | None = None
-    """Its last JoinGroup."""
+    """Time of its last JoinGroup."""
     group_instances: set[str] = field(default_factory=set)
     transactional_ids: set[str] = field(default_factory=set)
     txn_v2: bool = False
@@ -112,45 +113,45 @@ class Connection:
     session_lifetime_ms: int | None = None
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
-    """As JoinGroup says it."""
+    """Rebalance timeout in JoinGroup."""
     heartbeat_interval_ms: int | None = None
-    """As responses to ConsumerGroupHeartbeat and its like say it."""
+    """Heartbeat interval in responses to ConsumerGroupHeartbeat and similar APIs."""
     max_wait_ms: int | None = None
     """Longest wait that its Fetch requests allow."""
     has_left: bool = False
-    """Whether a request left a group on it."""
+    """Whether a request on it left a group."""
     cadences: list[LoopStatistics] = field(default_factory=list)
     silences: list[Silence] = field(default_factory=list)
-    """In order of time."""
+    """Silences of the connection, in order of time."""
     closed_windows: list[ClosedWindow] = field(default_factory=list)
-    """When its client did not read, in order of time."""
+    """Times in which its client did not read, in order of time."""
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether it has requests of which what they ask for is claimed."""
+        """Whether it has encrypted requests whose APIs are guessed."""
         return bool(self.n_claimed)
 
     @property
     def ended_at_tls(self) -> bool:
-        """Whether it is a TLS connection to a broker without any request: its handshake failed, or it was not used."""
+        """Whether it is a TLS connection to a broker without a request: its handshake failed, or it was not used."""
         return self.n_claimed == 0
 
     @property
     def port(self) -> str:
-        """Port of the server: a listener has the same one on all brokers."""
+        """Port of the server; a listener has the same port on all brokers."""
         return self.server.rpartition(":")[2]
 
     @property
     def opened_in_capture(self) -> bool:
-        """Whether the capture shows how it was opened, from either side."""
+        """Whether the capture has the SYN or the SYN-ACK of the connection."""
         return self.syn_ns is not None or self.up_ns is not None
 
     @property
     def begin_ns(self) -> int:
-        """First SYN, or first segment."""
+        """Time of the first SYN, else of the first segment."""
         return self.syn_ns if self.syn_ns is not None else self.first_ns
 
     @property
     def failed_to_open(self) -> bool:
-        """Refused, or its SYN unanswered."""
+        """Whether it was refused or its SYN was not answered."""
         return self.close_kind in ("refused", "unanswered")

@@ -1,7 +1,7 @@
-"""Settings of client libraries in texts, by what they do: the name that each library gives a setting, and its default.
+"""Names and defaults of the settings of client libraries, by the purpose of the setting, for texts.
 
-A client is advised in the words of its own library. Where the library is unknown, the Java client's name stands, and
-the text says so.
+Advice to a client uses the names of its own library. If the library is not known, it uses the name in the Java client,
+and says so.
 """
 
 from collections.abc import Collection
@@ -11,11 +11,11 @@ from kafkascope_spark.stories.libraries.java import JAVA
 
 
 def setting(concept: str, libraries: Collection[str] = (), *, defaults: bool = False) -> str | None:
-    """The name of the setting for clients of these libraries: `sessionTimeout (kafkajs)`; of several libraries each:
-    `session.timeout.ms (Java), sessionTimeout (kafkajs)`. Java's name alone stands for Java clients, and is marked
-    `(Java name)` where no library is known. None: these libraries have no such setting.
+    """Returns the name of a setting in these libraries: `sessionTimeout (kafkajs)`; for several libraries:
+    `session.timeout.ms (Java), sessionTimeout (kafkajs)`. For Java clients alone it is the name without brackets; if no
+    library is known, it is Java's name with `(Java name)`. None if these libraries have no such setting.
 
-    defaults: whether the default values are named too.
+    defaults: whether to add the default values.
     """
     java = JAVA.settings[concept]
     known = [library for library in registry.LIBRARIES if library.name in libraries]
@@ -37,7 +37,7 @@ def setting(concept: str, libraries: Collection[str] = (), *, defaults: bool = F
 
 
 def settings(concepts: Collection[str], libraries: Collection[str] = (), *, defaults: bool = False) -> str | None:
-    """Several settings, joined by `and`; None: these libraries have none of them."""
+    """Returns the names of several settings, joined by `and`; None if these libraries have none of them."""
     found = [name for c in concepts if (name := setting(c, libraries, defaults=defaults)) is not None]
     return " and ".join(dict.fromkeys(found)) or None
 

@@ -1,7 +1,7 @@
-"""Rows on their way through the story job: columns to sort by, and a body for Python only.
+"""Rows between the stages of the story job: columns to sort by, and a body that only Python reads.
 
-There are some forty kinds of rows, each with fields of its own. So a body is one binary column, made by `pickle`, as
-Spark itself passes Python objects between workers.
+There are about forty kinds of rows with different fields. So a body is one binary column made with `pickle`, which
+Spark also uses to pass Python objects between workers.
 """
 
 import pickle
@@ -17,19 +17,20 @@ _PROTOCOL = 5
 
 
 class StageRow:
-    """A row that goes from one stage to the next and is of no table; to be a dataclass with slots."""
+    """Base class of rows that go from one stage to the next and belong to no table. Subclasses are dataclasses with
+    slots."""
 
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As pickle takes it: the class and its values."""
+        """Returns the class and its values, for pickle."""
         return type(self), values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOn:
-    """What a machine passes on to the next stage: a row for the machine that follows the key there. ts_ns, identity:
-    its place among the rows of its key, before all events of that time."""
+    """A row that a machine passes to the machine of a key in the next stage. ts_ns, identity: its place among the rows
+    of its key, before all events of the same time."""
 
     key_kind: str
     key: str
@@ -39,10 +40,10 @@ class PassedOn:
 
 
 def packed(body: StoryRow | StageRow | ZooKeeperSession | tuple[Any, ...]) -> bytes:
-    """The body of a row as bytes."""
+    """Serializes the body of a row."""
     return pickle.dumps(body, _PROTOCOL)
 
 
 def unpacked(body: bytes) -> Any:
-    """The body that `packed` made bytes of."""
+    """Restores a body from the bytes that `packed` made."""
     return pickle.loads(body)

@@ -1,4 +1,4 @@
-"""The tables of the stories, collected from the rooms that declare them."""
+"""The tables of the stories, collected from the packages that declare them."""
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_spark.stories.cadences.table import CADENCE_NAMES, CADENCES
@@ -16,7 +16,7 @@ from kafkascope_spark.stories.startups.table import STARTUP_STEP_ROWS, STARTUP_S
 from kafkascope_spark.stories.transactions.table import TRANSACTIONS
 
 CLIENT_TABLES: tuple[Table, ...] = (CLIENTS, STARTUPS, STARTUP_STEP_ROWS, RECOVERIES, RECOVERY_STEP_ROWS, CADENCES)
-"""The tables that the state machine over one address's events fills, in one go."""
+"""The tables that the machine over the events of a client address fills."""
 STORY_TABLES: tuple[Table, ...] = (
     *CLIENT_TABLES,
     REBALANCES,

@@ -1,5 +1,5 @@
-"""What an end of a connection that gives TLS up says by its alert, and what to change then: for the finding and the
-incident tls_failed."""
+"""Meanings of TLS alerts with which one side gives up TLS, and the advice: for the finding and the incident
+tls_failed."""
 
 from collections.abc import Collection, Mapping
 
@@ -31,7 +31,7 @@ WHY = {
     "unexpected_message": "got something that is not TLS at this point, as from plain Kafka",
     "encrypted": "gave the handshake up when it had seen the certificate of {other}, and said encrypted why",
 }
-"""Reason, or alert (RFC 8446, section 6) -> what its sender says with it."""
+"""Reason, or alert (RFC 8446, section 6) -> its meaning, with the sender of the alert as subject."""
 _IN_SHORT = {
     "expired": "does not accept the certificate of {other}: it has expired",
     "not_yet_valid": "does not accept the certificate of {other}: it is not valid yet",
@@ -39,7 +39,7 @@ _IN_SHORT = {
     "no_common_version": "does not speak the versions of TLS that {other} offers",
     "no_common_suite": "found no cipher suite among those that {other} offers",
 }
-"""The same of what WHY has values for, without them: reason -> what its sender says."""
+"""Short texts for those reasons in WHY that need values of the handshake: reason -> meaning without values."""
 _OTHER_CERTIFICATE = (
     "Give {{sender}} the authority that signed the certificate of {{other}}: {truststore}; and compare the names in "
     "the certificate with the address that is used ({name_check})."
@@ -67,24 +67,25 @@ ADVICE = {
     **dict.fromkeys(("handshake_failure", "insufficient_security", "protocol_version"), _AGREE),
     "unexpected_message": "Compare {security} of the client with that of the listener.",
 }
-"""Reason, or alert -> advice; settings in single braces."""
+"""Reason, or alert -> advice, with names of settings in single braces."""
 _CONCEPTS = ("truststore", "keystore", "tls_versions", "tls_suites", "name_check", "bootstrap", "security")
 _USUAL = ("java", "librdkafka")
-"""Libraries whose settings are named where that of the client is not known: nothing of it was read."""
+"""Libraries whose settings are named if the client's library is not known, because none of its requests was read."""
 _GAVE_UP = "gave the connection up"
 
 
 def why(reason: str, values: Mapping[str, str]) -> str:
-    """What the sender of the alert says with it. values: for the fields of WHY; where `until`, `names` and others that
-    the handshake shows are not among them, it is said in short."""
+    """Returns the meaning of an alert, with its sender as subject. values: values for the fields of WHY; the short text
+    is used if those of the handshake (`until`, `names`, ...) are missing."""
     said = WHY.get(reason, _GAVE_UP)
     return (said if "until" in values else _IN_SHORT.get(reason, said)).format(**values)
 
 
 def what_to_change(reason: str, libraries: Collection[str], values: Mapping[str, str]) -> str:
-    """Advice. libraries: those of the client; none where nothing of it was read. values: for the fields of ADVICE."""
+    """Returns the advice. libraries: libraries of the client, empty if none of its requests was read; values: values
+    for the fields of ADVICE."""
     default = "Look in the logs of {{sender}} for that time: it gave TLS up."
     if reason == "wrong_name" and "sni" not in values:
-        reason = "certificate_unknown"  # what to change is the same, without the name
+        reason = "certificate_unknown"  # the same advice, without the name
     names = {concept: setting(concept, libraries or _USUAL) or setting(concept, _USUAL) for concept in _CONCEPTS}
     return ADVICE.get(reason, default).format(**names).format(**values)

@@ -1,1 +1,2 @@
-"""What the loops of a client do once it is up: heartbeats, fetches, commits, metadata, idle connections."""
+"""Cadences: the intervals of what a running client does periodically: heartbeats, fetches, commits, metadata refreshes,
+idle connections."""

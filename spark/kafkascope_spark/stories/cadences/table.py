@@ -1,4 +1,4 @@
-"""`cadences`: how often clients do what they do periodically, and how often they should."""
+"""The table `cadences`: measured and expected intervals of what clients do periodically."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -28,17 +28,17 @@ class Cadence(StoryRow):
     client_instance_id: Annotated[str, CLIENT_INSTANCE]
     conn_id: Annotated[str | None, "connection; null for metadata_refresh, which runs over all of them"]
     cadence: Annotated[str, CADENCE_NAMES, "the loop"]
-    n: Annotated[int, "times between two rounds that were measured"]
-    p50_ms: Annotated[int, "half of them are not longer, milliseconds (in_flight: requests)"]
-    p99_ms: Annotated[int, "99 % of them are not longer, milliseconds (in_flight: requests)"]
+    n: Annotated[int, "number of intervals that were measured"]
+    p50_ms: Annotated[int, "median, milliseconds (in_flight: requests)"]
+    p99_ms: Annotated[int, "99th percentile, milliseconds (in_flight: requests)"]
     max_ms: Annotated[int, "the longest, milliseconds (in_flight: requests)"]
-    expected_ms: Annotated[int | None, "what it should be, milliseconds (in_flight: requests); null where nothing says"]
-    expected_from: Annotated[ExpectedFrom | None, "what says so"]
-    verdict: Annotated[CadenceVerdict, "how it compares"]
+    expected_ms: Annotated[int | None, "expected value, milliseconds (in_flight: requests); null where it is not known"]
+    expected_from: Annotated[ExpectedFrom | None, "source of the expected value"]
+    verdict: Annotated[CadenceVerdict, "result of the comparison with the expected value"]
 
     @property
     def is_odd(self) -> bool:
-        """Whether it differs from what is expected."""
+        """Whether it differs from the expected value."""
         return self.verdict in ("late", "fast")
 
 

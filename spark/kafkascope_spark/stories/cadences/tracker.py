@@ -1,5 +1,5 @@
-"""The cadences of one client instance: what Spark measured on its connections, and the two loops of the control
-plane that run over all of them (metadata refresh) or seldom (re-authentication)."""
+"""The cadences of one client instance: those that Spark measured on its connections, and two of the control plane that
+are measured here, as they use all connections (metadata refresh) or are rare (re-authentication)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,14 +15,14 @@ from kafkascope_spark.stories.cadences.verdicts import ClientSettings, verdict_o
 from kafkascope_spark.stories.clients.identity.instances import Instance
 
 MAX_VALUES = 10_000
-"""Different gaps that are kept of one loop; more are counted as the longest of the others."""
+"""Largest number of different gaps that are kept for one loop; further gaps are counted as the longest one."""
 READERS = ("consumer", "share_consumer", "streams", "connect")
 _MS = 1_000_000
 
 
 class Gaps:
-    """Gaps in milliseconds, counted, but for those in which the loop may have come round in a time that no file
-    covers."""
+    """Counts of the gaps between rounds of a loop, by length in milliseconds. Gaps that contain a time without a
+    capture file are not counted, as rounds may be missing."""
 
     def __init__(self, uncovered: Uncovered = NOTHING_UNCOVERED) -> None:
         self._uncovered = uncovered
@@ -30,13 +30,13 @@ class Gaps:
         self._last_ns: int | None = None
 
     def at(self, ts_ns: int) -> None:
-        """The loop came round."""
+        """Adds a round of the loop."""
         if self._last_ns is not None and self._uncovered.first_in(self._last_ns, ts_ns) is None:
             self._count(max(0, ts_ns - self._last_ns) // _MS, 1)
         self._last_ns = ts_ns
 
     def repeated(self, first_ns: int, last_ns: int, n: int) -> None:
-        """The loop came round n times at regular intervals: what is known of a run of errors."""
+        """Adds n rounds of the loop at regular intervals, as of a run of errors."""
         self.at(first_ns)
         if n > 1 and self._last_ns is not None:
             self._count(max(0, last_ns - first_ns) // (n - 1) // _MS, n - 1)
@@ -47,14 +47,14 @@ class Gaps:
         self._counts[gap if known else max(self._counts)] += n
 
     def measured(self, conn_id: str, cadence: str) -> LoopStatistics | None:
-        """What was counted; None for fewer than two rounds."""
+        """Returns the statistics; None for fewer than two rounds."""
         n = self._counts.total()
         if not n:
             return None
         return LoopStatistics(cadence, n, self._part(n, 50), self._part(n, 99), max(self._counts), conn_id=conn_id)
 
     def _part(self, n: int, percent: int) -> int:
-        """The smallest value that so many percent do not exceed."""
+        """Returns the percentile of the n counted gaps."""
         need = -(-n * percent // 100)
         seen = 0
         for value in sorted(self._counts):
@@ -65,7 +65,7 @@ class Gaps:
 
 
 class Cadences:
-    """Feed it the client's requests in order; finish gives the rows. uncovered: times that no file covers."""
+    """Takes the client's requests in order of time; finish returns the rows. uncovered: times that no file covers."""
 
     def __init__(self, instance: Instance, uncovered: Uncovered = NOTHING_UNCOVERED) -> None:
         self._instance = instance
@@ -74,19 +74,19 @@ class Cadences:
         self._authentications: dict[str, Gaps] = {}
 
     def on_request(self, request: Request) -> None:
-        """A request of the control plane was sent."""
+        """Handles a request of the control plane."""
         if request.api_key == api_keys.METADATA:
             self._metadata.at(request.ts_ns)
         elif request.api_key == api_keys.SASL_HANDSHAKE:
             self._authentications.setdefault(request.conn_id, Gaps(self._uncovered)).at(request.ts_ns)
 
     def on_repeated(self, first: Request, n: int, last_sent_ns: int) -> None:
-        """n requests like the first were sent at regular intervals."""
+        """Handles n requests like the first, sent at regular intervals."""
         if first.api_key == api_keys.METADATA:
             self._metadata.repeated(first.ts_ns, last_sent_ns, n)
 
     def finish(self) -> list[Cadence]:
-        """The rows of `cadences`, by connection in order of time; brokers among themselves have none."""
+        """Returns the rows of `cadences`, by connection in order of time; none for connections between brokers."""
         if self._instance.kind.kind == "broker":
             return []
         settings = self._settings()
@@ -101,7 +101,7 @@ class Cadences:
         return [self._row(m, settings) for m in found if m is not None and self._concerns(m)]
 
     def _concerns(self, measured: LoopStatistics) -> bool:
-        """Who does not fetch in a loop (an administrator's tool) polls nothing."""
+        """Whether a measured loop applies to the client: fetch loops apply only to clients that read."""
         return measured.cadence not in ("fetch", "poll_gap") or self._instance.kind.kind in READERS
 
     def _settings(self) -> ClientSettings:

@@ -1,1 +1,1 @@
-"""How records passed through topic-partitions: the table partition_flow."""
+"""The flow of records through topic-partitions: the table partition_flow."""

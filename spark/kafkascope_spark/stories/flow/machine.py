@@ -1,7 +1,7 @@
-"""The state machine over a topic-partition: slices of connections in, rows of `partition_flow` out, and what groups
-fetched again, for the incidents.
+"""The machine over a topic-partition: makes rows of `partition_flow` from the slices of connections, and, for the
+incidents, rows of the records that groups fetched again.
 
-Rows come sorted by time. Memory is how far each reader is, and the slice that is being added up.
+Rows come sorted by time. Memory is the position of each reader, and the slice that is being summed up.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,8 @@ from kafkascope_spark.stories.keyed import Origin
 
 @dataclass(slots=True)
 class Partition:
-    """A topic-partition. place: with the slice that is added up; end_offset: of what was there by its end."""
+    """A topic-partition. place: topic-partition and slice that is being summed up; end_offset: end of the partition by
+    the end of the slice."""
 
     place: Place | None = None
     end_offset: int | None = None
@@ -24,7 +25,7 @@ class Partition:
     readers: dict[Reader, Read] = field(default_factory=dict)
 
     def take(self, event: FlowEvent, origin: Origin) -> Iterator[PartitionFlow | FetchedAgain]:
-        """Rows of the slice that the next event ends."""
+        """Takes the next event. Yields the rows of the slice that it ends."""
         if self.place is None or self.place.ts_ns != origin.ts_ns:
             yield from self.finish()
             self.place = Place(event.topic, event.partition, origin.ts_ns, event.slice_ms)
@@ -42,7 +43,7 @@ class Partition:
         return self.readers.setdefault(reader, Read())
 
     def finish(self) -> Iterator[PartitionFlow | FetchedAgain]:
-        """Rows of the slice: one for each reader so far for whom something was there."""
+        """Yields the rows of the last slice: one for each reader with something to report."""
         if self.place is None:
             return
         accepted = self.produced.accepted()

@@ -1,4 +1,4 @@
-"""What flowed through a topic-partition in one slice of time, added up over connections."""
+"""Sums of the records that passed through a topic-partition in one slice of time, over all connections."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from kafkascope_spark.stories.flow.table import PartitionFlow
 
 
 class Reader(NamedTuple):
-    """Who reads a topic-partition: a group, or a consumer without one."""
+    """A reader of a topic-partition: a group, or a consumer without one."""
 
     group_id: str | None
     client_instance_id: str | None
 
 
 class Place(NamedTuple):
-    """A topic-partition and a slice of time: its begin and its length."""
+    """A topic-partition and a slice of time. ts_ns: begin of the slice; slice_ms: its length."""
 
     topic: str
     partition: int
@@ -34,7 +34,7 @@ class Latencies(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """What brokers accepted in a slice: the same for all readers."""
+    """Sums of the records that brokers accepted in a slice; the same for all readers."""
 
     leader_id: int | None
     n_records: int
@@ -44,7 +44,7 @@ class Accepted(NamedTuple):
 
 @dataclass(slots=True)
 class Produced:
-    """Records that brokers accepted. leader: the node that accepted the last of them, with the time."""
+    """Records that brokers accepted in a slice. leader: time of the last of them, and the node that accepted it."""
 
     n_records: int = 0
     record_bytes: int = 0
@@ -52,21 +52,22 @@ class Produced:
     leader: tuple[int, int | None] = (0, None)
 
     def add(self, body: ProduceSlice) -> None:
-        """The slice of one connection."""
+        """Adds the slice of one connection."""
         self.n_records += body.n_records
         self.record_bytes += body.record_bytes
         self.latencies += added_up([body.latencies])
         self.leader = _latest(self.leader, (body.last_ns, body.node_id))
 
     def accepted(self) -> Accepted:
-        """The sums of the slice."""
+        """Returns the sums of the slice."""
         return Accepted(self.leader[1], self.n_records, self.record_bytes, _latencies(self.latencies))
 
 
 @dataclass(slots=True)
 class Read:
-    """Records that a group fetched, and how far it is. next_offset: after the last record that it has; the rest is of
-    the slice. lag_first, lag_last: each with the time of the response; committed: the last commit, with its time."""
+    """Position of a reader, and the records that it fetched in a slice. next_offset: offset after its last record; lag:
+    its lag; both are kept over slices, all others are of the slice. lag_first, lag_last: each with the time of the
+    response; committed: the last commit, with its time."""
 
     next_offset: int | None = None
     lag: int | None = None
@@ -83,12 +84,12 @@ class Read:
     committed: tuple[int, int] | None = None
 
     def commit(self, body: CommitSlice) -> None:
-        """What was committed on one connection in the slice."""
+        """Adds the commits of one connection in the slice."""
         committed = (body.last_ns, body.committed_offset)
         self.committed = max(self.committed or committed, committed)
 
     def add(self, body: FetchSlice) -> None:
-        """The slice of one connection."""
+        """Adds the slice of one connection."""
         self.n_records += body.n_records
         self.n_again += body.n_again
         self.record_bytes += body.record_bytes
@@ -110,7 +111,7 @@ class Read:
         return self.n_records + self.n_again > 0 or bool(self.lag_max) or self.committed is not None
 
     def end_slice(self, end_offset: int | None) -> None:
-        """Brings the lag up to the end of a slice. end_offset: of what was in the partition by then."""
+        """Updates the lag to the end of a slice. end_offset: end of the partition at that time."""
         if self.position is not None:
             self.next_offset = self.position[1]
         if self.lag_last is not None:
@@ -122,14 +123,14 @@ class Read:
             self.lag_max = max(self.lag_first[1], self.lag)
 
     def begin_slice(self) -> None:
-        """Forgets what is of the slice."""
+        """Resets the values of the slice."""
         self.n_records, self.n_again, self.record_bytes, self.latencies = 0, 0, 0, Counter()
         self.node, self.high_watermark, self.position, self.committed = (0, None), None, None, None
         self.lag_first, self.lag_last, self.lag_max = None, None, None
 
 
 def flow_row(place: Place, accepted: Accepted, reader: Reader, read: Read, end_offset: int | None) -> PartitionFlow:
-    """A row of `partition_flow` for a reader. end_offset: of what was in the partition by the end of the slice."""
+    """Returns the row of `partition_flow` for a reader. end_offset: end of the partition at the end of the slice."""
     created, fetched = accepted.latencies, _latencies(read.latencies)
     return PartitionFlow(
         place.topic,
@@ -160,7 +161,7 @@ def flow_row(place: Place, accepted: Accepted, reader: Reader, read: Read, end_o
 
 
 def unread_row(place: Place, accepted: Accepted, end_offset: int | None) -> PartitionFlow:
-    """A row of `partition_flow` for records that nobody read."""
+    """Returns a row of `partition_flow` for records without a reader."""
     row = flow_row(place, accepted, _NOBODY, Read(), end_offset)
     row.n_fetched = row.n_fetched_again = row.fetched_bytes = None
     return row
@@ -179,10 +180,10 @@ _NO_LATENCIES = Latencies()
 
 
 def _latest(known: tuple[int, int | None], other: tuple[int, int | None]) -> tuple[int, int | None]:
-    """The later of two times with a node; one whose node is not known counts for nothing."""
+    """Returns the later of two pairs of time and node; a pair without a known node does not count."""
     return known if other[1] is None or other[0] < known[0] else other
 
 
 def highest(known: int | None, other: int | None) -> int | None:
-    """The higher of two numbers, either of which may not be known."""
+    """Returns the higher of two numbers, ignoring None."""
     return max((each for each in (known, other) if each is not None), default=None)

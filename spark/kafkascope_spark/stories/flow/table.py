@@ -1,4 +1,5 @@
-"""`partition_flow`: how records passed through each topic-partition: written, accepted, fetched, and how far behind."""
+"""The table `partition_flow`: records that were accepted and fetched at each topic-partition, and the lag of its
+readers."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -34,9 +35,9 @@ class PartitionFlow(StoryRow):
     created_to_acked_p50_us: Annotated[
         int | None,
         "from the creation of a record, on the capture's clock, to the response that accepted it: median, "
-        "microseconds (at most 6.25 % off, as all percentiles here); null where the create times are not known",
+        "microseconds (error at most 6.25 %, as of all percentiles here); null where the create times are not known",
     ]
-    created_to_acked_p99_us: Annotated[int | None, "the same, 99th percentile"]
+    created_to_acked_p99_us: Annotated[int | None, "99th percentile of the time from creation to acceptance"]
     created_to_acked: Annotated[
         tuple[LatencyClass, ...] | None, "the same, histogram: lowest latency of each class, and records in it"
     ]
@@ -48,13 +49,13 @@ class PartitionFlow(StoryRow):
         "records that a member of the group had fetched before, so that they may be processed twice: after a rebalance "
         "or a restart behind the last commit, or where a response came too late; null without a reader",
     ]
-    fetched_bytes: Annotated[int | None, "bytes of the record batches of the responses that brought them"]
+    fetched_bytes: Annotated[int | None, "bytes of the record batches in the responses with these records"]
     acked_to_fetched_p50_us: Annotated[
         int | None,
-        "from the response that accepted a record to the first response to any member of the group that brought "
-        "it: median, microseconds; null where the capture lacks either",
+        "from the response that accepted a record to the first response with the record to any member of the "
+        "group: median, microseconds; null where the capture lacks either",
     ]
-    acked_to_fetched_p99_us: Annotated[int | None, "the same, 99th percentile"]
+    acked_to_fetched_p99_us: Annotated[int | None, "99th percentile of the time from acceptance to the first response"]
     acked_to_fetched: Annotated[
         tuple[LatencyClass, ...] | None, "the same, histogram: lowest latency of each class, and records in it"
     ]
@@ -63,11 +64,11 @@ class PartitionFlow(StoryRow):
         "records by which the group was behind the end of the partition after its first response in the slice; "
         "without a response as at the end of the slice before",
     ]
-    lag_last: Annotated[int | None, "the same after its last response; without a response at the end of the slice"]
-    lag_max: Annotated[int | None, "the highest in the slice"]
+    lag_last: Annotated[int | None, "lag after its last response in the slice; without one, at the end of the slice"]
+    lag_max: Annotated[int | None, "highest lag in the slice"]
     committed_offset: Annotated[
         int | None,
-        "offset that the group committed last in the slice: of the record that it is to read next; null where it "
+        "offset that the group committed last in the slice: that of the next record to read; null where it "
         "committed none that the coordinator accepted",
     ]
     high_watermark: Annotated[

@@ -1,1 +1,2 @@
-"""Restarts of brokers: when each was down, its release before and after, and who waited because of it."""
+"""Restarts of brokers: when each broker was down, its release before and after, and which clients waited because of
+it."""

@@ -1,5 +1,5 @@
-"""Whom restarts made wait: the stalls of the broker's own incident, those of moves of leaders and coordinators from or
-to the broker around that time, and what waited at the broker meanwhile. Each stall counts once.
+"""Stalls that restarts caused: those of the broker's own incident, those of moves of leaders and coordinators from or
+to the broker around that time, and those at the broker during the restart. Each stall counts once.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,14 +18,14 @@ from kafkascope_spark.stories.stalls.table import Stall
 AFTER_NS = 15 * SECOND
 """Leaders and coordinators that move back within this time after a restart belong to it (incidents: FOLLOWS_NS)."""
 NEAR_NS = 2 * SECOND
-"""An incident of a move and the move itself are so close: clients learn of it by errors."""
+"""Longest time between a move and its incident: clients learn of the move from errors."""
 _MOVES, _OF_BROKERS = names_of(lambda kind: kind.is_move), names_of(lambda kind: kind.of_broker)
 
 
 @dataclass(slots=True)
 class Family:
-    """An incident that followed from no other, and the times and stalls of all that followed from it. end_ns: FOREVER
-    where somebody still waited."""
+    """An incident that followed from no other, with the times and stalls of all incidents that followed from it.
+    end_ns: FOREVER if a client still waited."""
 
     root: IncidentRow
     start_ns: int
@@ -33,7 +33,7 @@ class Family:
     stalls: list[Stall] = field(default_factory=list)
 
     def take(self, incident: IncidentRow, stalls: Sequence[Stall]) -> None:
-        """Add an incident with its stalls."""
+        """Adds an incident with its stalls."""
         self.start_ns = min(self.start_ns, incident.start_ns)
         ends = [incident.end_ns, *(stall.to_ns for stall in stalls)]
         self.end_ns = max(self.end_ns, *(FOREVER if end is None else end for end in ends))
@@ -43,7 +43,7 @@ class Family:
 def families_of(
     roots: Mapping[str, IncidentRow], incidents: Sequence[IncidentRow], stalls: Sequence[Stall]
 ) -> list[Family]:
-    """The families of incidents. roots: incident_id -> the incident that it followed from in the end."""
+    """Returns the families of incidents. roots: incident_id -> the first incident in its chain of causes."""
     by_incident: dict[str | None, list[Stall]] = defaultdict(list)
     for stall in stalls:
         by_incident[stall.incident_id].append(stall)
@@ -58,7 +58,7 @@ def families_of(
 def costs(
     outages: Sequence[Outage], families: Sequence[Family], stalls: Sequence[Stall], moves: Sequence[Move]
 ) -> list[list[Stall]]:
-    """The stalls of each restart. moves: of leaders and coordinators, by time."""
+    """Returns the stalls of each restart. moves: moves of leaders and coordinators, by time."""
     own = {family.root.incident_id: family.stalls for family in families}
     found: list[list[Stall]] = [list(own.get(outage.incident_id or "", ())) for outage in outages]
     for family in families:
@@ -80,8 +80,8 @@ def costs(
 
 
 def _mover(family: Family, outages: Sequence[Outage], moves: Sequence[Move]) -> int | None:
-    """The number of the restart that an incident of a move is due to: of the broker from which leaders moved at that
-    time, else of the one to which they moved back."""
+    """Returns the index of the restart that caused an incident of a move: the restart of the broker from which leaders
+    moved at that time, else of the one to which they moved back. None if there is none."""
     end_ns = family.start_ns if family.end_ns == FOREVER else family.end_ns
     first = bisect_left(moves, family.start_ns - NEAR_NS, key=_at_ns)
     near = moves[first : bisect_right(moves, end_ns + NEAR_NS, key=_at_ns)]
@@ -98,10 +98,10 @@ def _at_ns(move: Move) -> int:
 
 
 def _belongs(at_ns: int, outage: Outage) -> bool:
-    """Whether a move at this time may be due to the restart."""
+    """Whether the restart may have caused a move at this time."""
     return outage.begin_ns - NEAR_NS <= at_ns and (outage.back_ns is None or at_ns <= outage.back_ns + AFTER_NS)
 
 
 def _waited_in(stall: Stall, outage: Outage) -> bool:
-    """Whether the stall began while the broker was shut down, down or starting."""
+    """Whether the stall began while the broker was shutting down, down or starting."""
     return outage.begin_ns <= stall.from_ns and (outage.back_ns is None or stall.from_ns <= outage.back_ns)

@@ -1,6 +1,6 @@
-"""`Restarts`: incidents, stalls and states of brokers in; restarts of brokers out.
+"""`Restarts`: makes the restarts of brokers from incidents, stalls and states of brokers.
 
-Memory: what stalled or failed, and how often leaders and coordinators moved.
+Memory: rows of stalls, incidents and states, and the moves of leaders and coordinators.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ _RESTARTS = names_of(lambda kind: kind.restarts)
 
 
 class Restarts:
-    """Takes the rows of one cluster that the incident stage writes, and gives its restarts. dataset: the cluster's
-    tables of ingest, which say who led what when and what brokers offered."""
+    """Takes the rows of one cluster that the incident stage writes, and makes its restarts. dataset: the cluster's
+    tables of ingest, with moves of leaders and the API versions of brokers."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -32,7 +32,7 @@ class Restarts:
         self._states: list[BrokerState] = []
 
     def take(self, row: StoryRow) -> None:
-        """Take a row, of any table."""
+        """Takes a row of any table."""
         match row:
             case IncidentRow():
                 self._incidents.append(row)
@@ -42,7 +42,7 @@ class Restarts:
                 self._states.append(row)
 
     def finish(self) -> Iterator[BrokerRestart]:
-        """The restarts by time. Raises UsageError where a table cannot be read."""
+        """Yields the restarts by time. Raises UsageError where a table cannot be read."""
         found = families_of(roots_of(self._incidents), self._incidents, self._stalls)
         of_brokers = [family.root for family in found if family.root.kind in _RESTARTS]
         moves = moves_in(self._dataset) if of_brokers else []
@@ -56,7 +56,7 @@ def _longest_first(stall: Stall) -> tuple[int, str]:
 
 
 def _row(outage: Outage, stalls: Sequence[Stall]) -> BrokerRestart:
-    """stalls: the longest first."""
+    """Returns the row of a restart. stalls: those that it caused, the longest first."""
     before, after = (span.release if span else None for span in (outage.before, outage.after))
     return BrokerRestart(
         node_id=outage.node_id,

@@ -1,8 +1,8 @@
-"""Restarts that incidents show, and those that only a broker's release shows.
+"""Restarts that incidents show, and restarts that only a changed release of a broker shows.
 
-A broker restarted where its connections ended together and new ones were refused (an incident of a kind that
-`restarts`), or where it offers the versions of another release than before. A clean shutdown begins before that: the
-controller moves the broker's leaders away first.
+A broker restarted if its connections ended together and new ones were refused (an incident of a kind that `restarts`),
+or if it offers the API versions of another release than before. A clean shutdown begins before that: the controller
+moves the broker's leaders away first.
 """
 
 from bisect import bisect_left
@@ -20,13 +20,14 @@ from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.servers.table import BrokerState
 
 SHUTDOWN_NS = 3 * SECOND
-"""Leaders that move away from a broker within this time of each other, and of the end of its connections, show that it
-was being shut down."""
+"""Leaders that move away from a broker within this time of each other, and of the end of its connections, show a
+controlled shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A restart before what it cost is known. incident_id: of the incident that shows it; None where there is none."""
+    """A restart without the stalls that it caused. incident_id: the incident that shows it; None if only the release
+    does."""
 
     node_id: int | None
     subject: str
@@ -39,12 +40,12 @@ class Outage:
 
     @property
     def order(self) -> tuple[int, str, str]:
-        """What sorts restarts by time."""
+        """Sort key of restarts by time."""
         return self.down_ns, self.subject, self.incident_id or ""
 
 
 class States:
-    """The stretches in which brokers were down or refused connections, by broker and time."""
+    """States in which brokers were down or refused connections, by broker and time."""
 
     def __init__(self, states: Iterable[BrokerState]) -> None:
         self._of_broker: dict[int | str, list[BrokerState]] = defaultdict(list)
@@ -54,8 +55,8 @@ class States:
                 self._of_broker[state.node_id].append(state)
 
     def back_ns(self, incident: IncidentRow) -> int | None:
-        """When the broker served the first host again, or its new process first sent something, where nobody asked it
-        for anything. An incident ends when the last of those who waited is served."""
+        """Returns when the broker served the first host again, or when its new process first sent something if no host
+        sent it a request. The end of the incident is later: it ends when the last waiting client is served."""
         if incident.kind == BROKER_RESTARTED.name:
             return incident.fault_end_ns
         states = self._of_broker[incident.subject if incident.node_id is None else incident.node_id]
@@ -75,8 +76,8 @@ def _from_ns(state: BrokerState) -> int:
 def outages(
     incidents: Iterable[IncidentRow], states: Iterable[BrokerState], moves: Sequence[Move], spans: Sequence[ReleaseSpan]
 ) -> list[Outage]:
-    """The restarts by time. incidents: those of brokers that restarted; states: of all brokers; moves: of leaders and
-    coordinators, by time; spans: releases by node and time."""
+    """Returns the restarts by time. incidents: those of brokers that restarted; states: of all brokers; moves: moves of
+    leaders and coordinators, by time; spans: releases by node and time."""
     known, of_nodes = States(states), _Nodes(moves, spans)
     found = [_of_incident(incident, known.back_ns(incident), of_nodes) for incident in incidents]
     found += [outage for outage in _of_releases(spans) if not any(_is_same(outage, other) for other in found)]
@@ -84,7 +85,7 @@ def outages(
 
 
 class _Nodes:
-    """When leaders and coordinators moved away from each node, and its releases; both by time."""
+    """Times at which leaders and coordinators moved away from each node, and the node's releases; both by time."""
 
     def __init__(self, moves: Iterable[Move], spans: Iterable[ReleaseSpan]) -> None:
         self.away: dict[int | None, list[int]] = defaultdict(list)
@@ -97,7 +98,7 @@ class _Nodes:
 
 
 def _of_incident(incident: IncidentRow, back_ns: int | None, nodes: _Nodes) -> Outage:
-    """The restart that an incident shows. back_ns: when the broker served somebody again."""
+    """Returns the restart that an incident shows. back_ns: when the broker served a host again."""
     node_id, down_ns = incident.node_id, incident.start_ns
     own = nodes.spans[node_id]
     return Outage(
@@ -113,7 +114,8 @@ def _of_incident(incident: IncidentRow, back_ns: int | None, nodes: _Nodes) -> O
 
 
 def _begin_ns(down_ns: int, away: Sequence[int]) -> int:
-    """When leaders and coordinators began to move away from a broker that then went down. away: by time."""
+    """Returns when leaders and coordinators began to move away from a broker before it went down. away: times of moves,
+    sorted."""
     begin_ns = down_ns
     for place in range(bisect_left(away, down_ns) - 1, -1, -1):
         if begin_ns - away[place] > SHUTDOWN_NS:
@@ -123,15 +125,15 @@ def _begin_ns(down_ns: int, away: Sequence[int]) -> int:
 
 
 def _of_releases(spans: Sequence[ReleaseSpan]) -> Iterator[Outage]:
-    """Restarts that another release shows."""
+    """Yields the restarts that a changed release shows."""
     for before, after in upgrades(spans):
         subject = node(after.node_id, after.address)
         yield Outage(after.node_id, subject, before.last_ns, before.last_ns, after.first_ns, before, after, None)
 
 
 def _is_same(of_release: Outage, of_incident: Outage) -> bool:
-    """Whether both are one restart: the broker was down between its last offer of the old release and the first of the
-    new one."""
+    """Whether both are the same restart: the broker was down between its last response with the old release and the
+    first with the new one."""
     is_between = of_release.down_ns <= (of_incident.back_ns or of_incident.down_ns)
     is_between &= of_incident.down_ns <= (of_release.back_ns or of_release.down_ns)
     return is_between and of_release.node_id == of_incident.node_id and of_release.node_id is not None

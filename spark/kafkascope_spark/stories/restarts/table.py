@@ -1,4 +1,5 @@
-"""`broker_restarts`: brokers that went down or came back with another release, and what that cost clients."""
+"""The table `broker_restarts`: brokers that went down or came back with another release, and the stalls that this
+caused."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -25,19 +26,21 @@ class BrokerRestart(StoryRow):
         int, TIME, "when the first leader or coordinator moved away from it, else when its connections ended"
     ]
     down_ns: Annotated[
-        int, TIME, "when its connections ended; where only its release shows the restart, when it was last seen"
+        int, TIME, "when its connections ended; where only the release shows the restart, its last response before"
     ]
     back_ns: Annotated[int | None, TIME, "when it served somebody again; null where the capture does not show that"]
     release_before: Annotated[str | None, "release of Kafka before, by what it offered (ApiVersions): 3.9, 3.0 to 3.3"]
     release_after: Annotated[str | None, "release of Kafka afterwards"]
-    mode_before: Annotated[str | None, _MODES, "how the cluster kept its metadata before, as far as the offer shows it"]
-    mode_after: Annotated[str | None, _MODES, "the same afterwards"]
+    mode_before: Annotated[str | None, _MODES, "how the cluster kept its metadata before, if the API versions show it"]
+    mode_after: Annotated[str | None, _MODES, "how the cluster kept its metadata afterwards"]
     incident_id: Annotated[str | None, "incident that shows it; null where only the broker's release does"]
-    other_incidents: Annotated[tuple[str, ...], "further incidents that the stalls below belong to, sorted"]
+    other_incidents: Annotated[tuple[str, ...], "other incidents to which the stalls below belong, sorted"]
     clients: Annotated[tuple[str, ...], "client instances that waited because of it, sorted"]
-    stalls: Annotated[tuple[str, ...], "stalls (stall_id) because of it, the longest first; each is of one restart"]
-    longest_ms: Annotated[int | None, "the longest of them, milliseconds; null where there is none"]
-    is_over: Annotated[bool, "whether all of them were over when the capture ended"]
+    stalls: Annotated[
+        tuple[str, ...], "stalls (stall_id) because of it, the longest first; each counts for one restart"
+    ]
+    longest_ms: Annotated[int | None, "the longest of its stalls, milliseconds; null where there is none"]
+    is_over: Annotated[bool, "whether all its stalls were over when the capture ended"]
 
     @property
     def is_upgrade(self) -> bool:

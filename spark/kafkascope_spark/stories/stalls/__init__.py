@@ -1,1 +1,1 @@
-"""Who was not served, from when to when."""
+"""Stalls: times in which clients and groups were not served."""

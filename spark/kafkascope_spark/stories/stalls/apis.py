@@ -1,4 +1,4 @@
-"""The requests that a stall of each kind waits for."""
+"""The requests that clients wait for in a stall of each kind."""
 
 from collections.abc import Mapping
 
@@ -16,9 +16,10 @@ ANSWERED_AT_ONCE: Mapping[StallKind, frozenset[int]] = {
     "metadata": METADATA,
     "admin": api_keys.CONTROLLER_APIS,
 }
-"""Requests that no broker holds back on purpose. Fetch waits there for records, JoinGroup and SyncGroup for members."""
+"""APIs that brokers answer without waiting. Not among them: Fetch, which waits for records, and JoinGroup and
+SyncGroup, which wait for members."""
 ANSWERED_BY_ONE_BROKER: Mapping[StallKind, frozenset[int]] = {
     **ANSWERED_AT_ONCE,
     "consume": frozenset({api_keys.FETCH, api_keys.SHARE_FETCH}),
 }
-"""Requests whose answers depend on no other client: with those that wait for records at the broker."""
+"""APIs whose responses depend on no other client, including those that wait for records at the broker."""

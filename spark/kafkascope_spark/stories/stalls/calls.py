@@ -1,12 +1,12 @@
-"""When a client waited for a coordinator or for metadata: its requests failed, were slow or were not answered.
+"""Waits of a client for a coordinator or for metadata: its requests failed, were slow or were not answered.
 
-Five services: commit (of offsets), membership (a place in the group), transaction, metadata, admin (what the controller
-decides). Each is served by an answer without error and waits from the first request that did not get one. What comes
-before the first success is the client's start, but for admin. A refusal that is final (a fenced producer) is no wait;
-what a rebalance delays is none either, nor what is refused for a moment in the protocol's normal course
-(error_facts.BRIEFLY_NORMAL). A member keeps its place while it waits for the answer to a heartbeat: it waits since the
-heartbeat only where the late answer is an error, because the coordinator had moved or had removed the member meanwhile;
-and since the answer where that came in time. It also learns from a commit that it is out, and waits since then.
+There are five services: commit (of offsets), membership (in a group), transaction, metadata, admin (requests to the
+controller). A response without error serves the client; a wait begins with the first request that did not get one. Time
+before the first success belongs to the client's start, except for admin. A final refusal (a fenced producer) is no
+wait, nor is the delay of a rebalance, nor an error that is normal for a moment (error_facts.BRIEFLY_NORMAL). A member
+is still in its group while it waits for the response to a heartbeat. Its wait begins with the heartbeat only if the
+late response is an error, because the coordinator moved or removed the member; if the error came in time, the wait
+begins with the response. An error to a commit can also show the member that it was removed; its wait begins then.
 """
 
 from collections.abc import Iterator
@@ -29,11 +29,11 @@ from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Su
 from kafkascope_spark.stories.stalls.table import Stall, StallKind
 
 LEAST_WAIT_NS = LEAST_STALL_MS * 1_000_000
-"""A slower answer is a wait; one that is long enough is a stall."""
+"""A response that takes longer is a wait; a long enough wait is a stall."""
 GIVE_UP_NS = 30_000_000_000
-"""A request that is not repeated for as long was given up (request.timeout.ms of Kafka's clients)."""
+"""A request that is not repeated for this time was given up (request.timeout.ms of Kafka's clients)."""
 _ROUND = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
-"""APIs whose answers take as long as a rebalance, and say nothing about who has to wait."""
+"""APIs whose responses take as long as a rebalance, so that their time does not show a wait."""
 _HEARTBEATS = api_keys.GROUP_HEARTBEATS | {api_keys.HEARTBEAT}
 _MEMBERSHIP = _ROUND | _HEARTBEATS
 _RETRIED = (
@@ -50,18 +50,18 @@ _RETRIED = (
         "UNKNOWN_LEADER_EPOCH",
     }
 )
-"""Errors after which a client asks again for the same. Few libraries do so by themselves where a permission is missing;
-an application that does waits until somebody grants it."""
+"""Errors after which a client repeats the request. For a missing permission, few libraries do so by themselves; an
+application that does waits until the permission is granted."""
 _OUT = MEMBER_REMOVED | STALE_MEMBER
-"""Errors by which a member learns that it has no place in the group."""
+"""Errors that tell a member that it is not in the group."""
 _KINDS: tuple[StallKind, ...] = ("commit", "membership", "transaction", "metadata", "admin")
 _Service = tuple[StallKind, str | None]
-"""Kind, and the group or transactional id."""
+"""Kind of stall, and the group or transactional id."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A wait that goes on. last_ns: its last attempt, or the answer to it."""
+    """A wait in progress. last_ns: time of its last attempt, or of the response to it."""
 
     from_ns: int
     node_id: int | None
@@ -71,7 +71,7 @@ class _Open:
     requests: list[tuple[int, str]] = field(default_factory=list)
 
     def attempt(self, request: Request, at: int) -> None:
-        """Another request for the same; at: its answer, or when it was sent."""
+        """Adds another request for the same. at: time of its response, or when it was sent."""
         self.last_ns = max(self.last_ns, at)
         self.n_attempts += 1
         if len(self.requests) < MOST_EVIDENCE:
@@ -79,7 +79,7 @@ class _Open:
 
 
 class Calls:
-    """Follows the calls of one client. Requests and answers come in order of time (timeline)."""
+    """Follows the calls of one client. Requests and responses come in order of time (timeline)."""
 
     def __init__(self, instance: Instance, limits: StallLimits) -> None:
         self._instance = instance
@@ -88,17 +88,17 @@ class Calls:
         self._has_worked: set[str] = set(_KINDS) if began_before else {"admin"}
         self._open: dict[_Service, _Open] = {}
         self._served_ns: dict[_Service, int] = {}
-        """Service -> time of its last answer without error."""
+        """Service -> time of its last response without error."""
         self._waits: dict[_Service, list[Wait]] = {}
 
     def on_request(self, request: Request) -> None:
-        """A request was sent; what becomes of it is known where it is never answered."""
+        """Handles a request that was sent. It is an attempt already if it will never be answered."""
         service = _service_of(request)
         if service is not None and request.status == "unanswered" and not _keeps_place(request):
             self._attempt(service, request, request.ts_ns)
 
     def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
-        """An answer arrived, with these error codes."""
+        """Handles a response and its errors."""
         service = _service_of(request)
         if service is None or request.response_ns is None:
             return
@@ -116,7 +116,7 @@ class Calls:
                 self._serve(("membership", service[1]), request)
 
     def _learn_that_it_is_out(self, group_id: str | None, request: Request, errors: set[str]) -> None:
-        """A commit was refused because the member has no place in the group (any longer)."""
+        """Begins or extends a wait because a commit was refused to a client that is not a group member (any longer)."""
         assert request.response_ns is not None
         service: _Service = "membership", group_id
         if service[0] not in self._has_worked:
@@ -126,7 +126,7 @@ class Calls:
         wait.errors |= errors
 
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
-        """The same error came again and again; request: the first that met it."""
+        """Handles a run of repeated errors. request: the first request of the run."""
         service = _service_of(request)
         if service is not None and run.error_name in self._blocking(service, request):
             wait = self._attempt(service, request, run.last_ns)
@@ -135,7 +135,8 @@ class Calls:
                 wait.errors.add(run.error_name)
 
     def _attempt(self, service: _Service, request: Request, at: int) -> _Open | None:
-        """A request that did not get what it wanted."""
+        """Begins or extends a wait by a request that did not succeed. Returns the wait; None if the client never
+        succeeded before."""
         if service[0] not in self._has_worked:
             return None
         wait = self._going_on(service, request)
@@ -147,19 +148,19 @@ class Calls:
         return wait
 
     def _blocking(self, service: _Service, request: Request) -> frozenset[str]:
-        """The errors after which a client still wants what it asked for. A member whose coordinator moved has its place
-        at the next one: it goes on without a wait where it learns of that in time."""
+        """Returns the errors that begin a wait. A member whose coordinator moved is still a member at the next one, so
+        these errors count only if the response was late."""
         if service[0] != "membership":
             return _RETRIED
         is_in = _keeps_place(request) and not self._was_waited_for(service, request)
         return _OUT if is_in else _RETRIED | _OUT
 
     def _was_waited_for(self, service: _Service, request: Request) -> bool:
-        """Whether the answer took long, and the service was not had in another way meanwhile."""
+        """Whether the response took long, and no other request for the service succeeded in between."""
         return _is_late(request) and self._served_ns.get(service, 0) <= request.ts_ns
 
     def _going_on(self, service: _Service, request: Request) -> _Open | None:
-        """The wait that the request belongs to; None where the client had given up before."""
+        """Returns the wait to which the request belongs; None if there is none or the client had given up before."""
         wait = self._open.get(service)
         if wait is not None and request.ts_ns - wait.last_ns > GIVE_UP_NS:
             self._close(service, wait.last_ns, served=False)
@@ -167,7 +168,7 @@ class Calls:
         return wait
 
     def _serve(self, service: _Service, request: Request) -> None:
-        """An answer without error. JoinGroup only begins a round."""
+        """Ends a wait because of a response without error. A response to JoinGroup alone does not end it."""
         assert request.response_ns is not None
         if request.api_key == api_keys.JOIN_GROUP:
             return
@@ -201,7 +202,7 @@ class Calls:
         )
 
     def finish(self, left_ns: int | None) -> Iterator[Stall]:
-        """The stalls, without incident_id. left_ns: when the client ended, None while it lives."""
+        """Yields the stalls, without incident_id. left_ns: when the client ended, None if it did not."""
         for service, wait in list(self._open.items()):
             is_given_up = (left_ns or self._limits.end_ns) - wait.last_ns > GIVE_UP_NS
             self._close(service, wait.last_ns if is_given_up else left_ns, served=False)
@@ -215,7 +216,7 @@ class Calls:
 
 
 def _service_of(request: Request) -> _Service | None:
-    """The service that a request asks for."""
+    """Returns the service of a request; None if it has none."""
     key = request.api_key
     if key in COMMIT and request.group_id:
         return "commit", request.group_id
@@ -229,10 +230,10 @@ def _service_of(request: Request) -> _Service | None:
 
 
 def _keeps_place(request: Request) -> bool:
-    """Whether it is a heartbeat of a member: until the session times out it has its place."""
+    """Whether the request is a heartbeat of a member, which is in the group until its session times out."""
     return request.api_key in _HEARTBEATS and (request.generation_or_epoch or 0) > 0
 
 
 def _is_late(request: Request) -> bool:
-    """Whether the answer took so long that the client had to wait for it."""
+    """Whether the response took so long that the client had to wait for it."""
     return request.response_ns is not None and request.response_ns - request.ts_ns >= LEAST_WAIT_NS

@@ -1,4 +1,5 @@
-"""What the machine over services needs to know of the clients: who they are, and how long they want to be served."""
+"""`ServiceClient`: the facts about a client that the machine over services needs: its identity, and the time in which
+it wants to be served."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,16 +11,16 @@ from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 
 GROUP, SERVICE = "group", "service"
-"""Key kinds of the rows that the first stage passes on. What happened at a topic-partition becomes what happened to a
-service: how a client, or the group that it is in, was served there."""
+"""Key kinds of the rows that the first stage passes on. Events of topic-partitions are followed by service: how a
+client, or its group, was served at each topic-partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceClient(StageRow):
-    """A client of a service. group_id: the group that it reads in. first_ns: its first packet; first_accepted_ns: when
-    a broker first accepted records of it, 0 where that was before the capture; last_fetch_ns: its last Fetch request,
-    None for none; last_join_ns: its last JoinGroup; left_ns: its end, None while it lives; closed: whether it ended
-    because it wanted to."""
+    """A client of a service. group_id: the group in which it reads. first_ns: its first packet; first_accepted_ns: when
+    a broker first accepted its records, 0 if that was before the capture; last_fetch_ns: its last Fetch request, None
+    for none; last_join_ns: its last JoinGroup; left_ns: its end, None if it did not end; closed: whether it closed
+    itself."""
 
     client_instance_id: str
     client_ip: str
@@ -36,29 +37,29 @@ class ServiceClient(StageRow):
 
 
 def group_of(instance: Instance) -> str | None:
-    """The group that a client reads in; None for a client without one."""
+    """Returns the group in which a client reads; None for a client without one."""
     return min(set().union(*(c.groups for c in instance.connections)), default=None)
 
 
 class ServiceKey(NamedTuple):
-    """Under which key the events of a service travel: those of a group with its other events."""
+    """The key of a service's events. Those of a group have the key of the group's other events."""
 
     kind: str
     key: str
 
 
 def service_key(instance_id: str, group_id: str | None) -> ServiceKey:
-    """The key of what a group reads, or of what a client writes, or reads without a group."""
+    """Returns the key of a service: what a group reads, or what a client writes or reads without a group."""
     return ServiceKey(SERVICE, instance_id) if group_id is None else ServiceKey(GROUP, group_id)
 
 
 def owner_of(instance_id: str, group_id: str | None) -> str:
-    """Who wants the service, as ids of stalls are made from it."""
+    """Returns the owner of a service as text, from which ids of stalls are made."""
     return f"client {instance_id}" if group_id is None else f"group {group_id}"
 
 
 def service_clients(instance: Instance, row: ClientRow) -> Iterator[PassedOn]:
-    """What the services need to know of a client: of what it writes, and of what its group reads. row: its row of
+    """Yields the client for the service of what it writes, and for that of what its group reads. row: its row of
     `clients`."""
     apis: set[int] = set().union(*(c.apis for c in instance.connections))
     group_id = group_of(instance)

@@ -1,4 +1,4 @@
-"""When records of a topic-partition waited to be fetched by a group, from the events of all its members."""
+"""Waits of records of a topic-partition to be fetched by a group, from the events of all its members."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -12,16 +12,16 @@ from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.stall import Wait
 
 SOON_NS = 1_000_000_000
-"""Members of a group get their partitions at once: within this time all that live read again."""
+"""Members of a group get their partitions at the same time: all living members read again within this time."""
 AWAY_NS = 60_000_000_000
-"""So long after the death of a member somebody is expected to take its place."""
+"""Time after the end of a member in which another one is expected to take over."""
 CLOSE_NS = 10_000_000_000
-"""A consumer that closes stops reading, commits and leaves its group; what takes longer, because the coordinator does
-not respond or the process hangs, is a stall like any other that is so severe."""
+"""Longest time of a normal close: a consumer stops reading, commits and leaves its group. If that takes longer, because
+the coordinator does not respond or the process hangs, it is a stall."""
 
 
 class Reads:
-    """When each client of a group brought records of any topic-partition. runs: those of the group."""
+    """Times at which each client of a group received records of any topic-partition. runs: runs of the group."""
 
     def __init__(self, runs: Iterable[FetchRun]) -> None:
         self._firsts: dict[str, list[int]] = defaultdict(list)
@@ -31,29 +31,32 @@ class Reads:
             self._firsts[client_instance_id].append(first_ns)
             lasts[client_instance_id].append(last_ns)
         self._latest = {client: list(accumulate(ends, max)) for client, ends in lasts.items()}
-        """The latest end of each client's runs up to each of them, in the order in which they begin."""
+        """By client, for each of its runs in order of begin, the latest end of the runs so far."""
 
     def any_of(self, client_instance_id: str, after_ns: int, until_ns: int) -> bool:
-        """Whether a response with records came to the client in that time, as far as the ends of its runs show."""
+        """Whether the client received records between after_ns and until_ns, as far as the ends of its runs show."""
         n = bisect_right(self._firsts[client_instance_id], until_ns)
         return n > 0 and self._latest[client_instance_id][n - 1] > after_ns
 
 
 def consume_waits(events: Sequence[FetchRun], members: Sequence[ServiceClient], reads: Reads) -> Iterator[Wait]:
-    """The waits. events: runs of all members. The group waits from when the first record that no member
-    has is there, but not from before its last progress, until a member gets later records, or until its last member has
-    closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
-    its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
-    want. Where a member begins again with the first record of the latest response, that was not read: its receiver
-    ended, stalled or dropped it for a rebalance, and the group went on from what it had committed; or its receiver
-    was closing, and had committed less. A receiver that goes on reading elsewhere had read it: then the record is read
-    twice, and did not wait. Members of a share group get the same batch several times, each with other records of it
-    to process."""
+    """Yields the waits. events: runs of all members.
+
+    A wait begins when the first record that no member has is available, but not before the group's last progress. It
+    ends when a member gets later records, or when the last member has closed: a group without members wants nothing,
+    and the next member is a start. A consumer without a group chooses its partitions (Kafka Streams reads a changelog
+    until its store is restored), so records that it never fetches do not wait.
+
+    If a member begins again with the first record of the latest response, that response was not processed: its receiver
+    ended, stalled or dropped it for a rebalance, and the group went on from the last commit; or its receiver was
+    closing, and had committed less. If the receiver continues to read elsewhere, it had processed the response: the
+    record is read twice and did not wait. Members of a share group get the same batch several times, each with other
+    records of it to process."""
     runs = sorted(events, key=lambda run: (run.first_ns, run.next_offset))
     latest, lowest, progress_ns = runs[0], runs[0].first_offset, runs[0].last_ns
     shares = any(member.shares for member in members)
     earlier_ns = 0
-    """Progress before the latest run."""
+    """Time of the last progress before the latest run."""
     for run in runs[1:]:
         is_again = not shares and (_reads_again(run, latest) or _was_closing(run, latest, members))
         is_lost = is_again and not _lives_on(run, latest, reads)
@@ -75,15 +78,15 @@ def consume_waits(events: Sequence[FetchRun], members: Sequence[ServiceClient], 
 
 
 def _reads_again(run: FetchRun, latest: FetchRun) -> bool:
-    """Whether a member begins with the records of the latest response, after it."""
+    """Whether a run begins with the first record of the latest response, after that response."""
     if latest.last_answer_accepted_ns is None:
         return False
     return bool(run.first_offset == latest.last_answer_offset and run.first_ns > latest.last_ns)
 
 
 def _was_closing(run: FetchRun, latest: FetchRun, members: Sequence[ServiceClient]) -> bool:
-    """Whether the latest response came to a member that was about to close, and another begins with it or before it.
-    Who closes commits what it has read, and the next member goes on from there."""
+    """Whether the receiver of the latest response was about to close, and another member begins with that response or
+    before. A closing member commits what it has processed, and the next member continues from there."""
     if latest.last_answer_accepted_ns is None or run.first_offset > (latest.last_answer_offset or 0):
         return False
     receiver = next((m for m in members if m.client_instance_id == latest.client_instance_id), None)
@@ -93,8 +96,7 @@ def _was_closing(run: FetchRun, latest: FetchRun, members: Sequence[ServiceClien
 
 
 def _lives_on(run: FetchRun, latest: FetchRun, reads: Reads) -> bool:
-    """Whether another client than the one that begins again got the latest response, and goes on reading with the rest
-    of the group."""
+    """Whether a different client received the latest response and continues to read with the rest of the group."""
     receiver = latest.client_instance_id
     if receiver == run.client_instance_id:
         return False
@@ -103,8 +105,8 @@ def _lives_on(run: FetchRun, latest: FetchRun, reads: Reads) -> bool:
 
 
 def _goes_on(later: FetchRun, latest: FetchRun, run: FetchRun) -> bool:
-    """Whether the member before goes on after its latest response and gets further than another one: then it read that
-    response, and the other one is a member that was thrown out and does not know."""
+    """Whether the earlier member continues after its latest response and gets further than the other one: then it had
+    processed that response, and the other one is a removed member that does not know it yet."""
     if run.client_instance_id == latest.client_instance_id:
         return False
     is_same = later.client_instance_id == latest.client_instance_id and later.first_ns > run.first_ns
@@ -112,14 +114,14 @@ def _goes_on(later: FetchRun, latest: FetchRun, run: FetchRun) -> bool:
 
 
 def _end(run: FetchRun) -> tuple[int, int]:
-    """Order of runs by how far they got; of two that got equally far the later one."""
+    """Returns the sort key of runs by the offset that they reached, then by time."""
     return run.next_offset, run.first_ns
 
 
 def _wait(
     latest: FetchRun, progress_ns: int, following: FetchRun | None, members: Sequence[ServiceClient]
 ) -> Iterator[Wait]:
-    """The wait after a run, until the following one, which brings later records."""
+    """Yields the wait after a run, until the following run, which has later records."""
     since_ns = latest.next_accepted_ns
     if since_ns is None:
         return
@@ -148,9 +150,9 @@ def _wait(
 
 
 def _unasked_ns(latest: FetchRun, following: FetchRun | None, from_ns: int, members: Sequence[ServiceClient]) -> int:
-    """How long of a wait from that time on the client had not asked for what came; not known where another member had
-    the partition before: it was to be handed over first. Where nothing came to the end of the capture: all of it, if
-    the client asked for nothing any more. members: those that may still ask, where it is not over."""
+    """Returns how long of a wait no Fetch of the client was in flight for the records; 0 if another member had the
+    partition before, which had to be handed over first. If the wait is not over at the end of the capture: the whole
+    wait, if the client sent no Fetch any more. members: those that may still fetch, if the wait is not over."""
     if following is None:
         reader = next((m for m in members if m.client_instance_id == latest.client_instance_id), None)
         asked_ns = reader.last_fetch_ns if reader is not None and reader.left_ns is None else None
@@ -161,8 +163,8 @@ def _unasked_ns(latest: FetchRun, following: FetchRun | None, from_ns: int, memb
 
 
 def _is_closing(members: Sequence[ServiceClient], from_ns: int, to_ns: int) -> bool:
-    """Whether the wait is over because all members closed, and none sent Fetch or JoinGroup requests in it: they had
-    stopped reading. Who still joins wanted to go on."""
+    """Whether the wait ended because all members closed, and none sent Fetch or JoinGroup in it: they had stopped
+    reading. A member that still joins wanted to continue."""
     living = [m for m in members if m.first_ns <= to_ns and (m.left_ns is None or m.left_ns >= from_ns)]
     return bool(living) and all(_closes(member, from_ns, to_ns) for member in living)
 
@@ -175,14 +177,14 @@ def _closes(member: ServiceClient, from_ns: int, to_ns: int) -> bool:
 
 
 def _end_of_group(members: Sequence[ServiceClient]) -> int | None:
-    """When the last member ended, however it did; None where one lives at the end of the capture."""
+    """Returns when the last member ended in any way; None if one did not end by the end of the capture."""
     ends = [member.left_ns for member in members]
     return None if None in ends else max((end for end in ends if end is not None), default=None)
 
 
 def _without_members_ns(members: Sequence[ServiceClient], from_ns: int) -> int | None:
-    """The first time from then on at which all members have ended, and no other has begun; None for never. One that
-    died did not want to: whoever takes over within AWAY_NS is late."""
+    """Returns the first time from from_ns on at which all members have ended and no other has begun; None for never. A
+    member that died did not end on purpose: it counts for AWAY_NS longer, in which another should take over."""
     covered_ns = from_ns
     for member in sorted(members, key=lambda each: each.first_ns):
         if member.first_ns <= covered_ns:

@@ -1,6 +1,6 @@
-"""The state machine over a service: events of the topic-partitions of one client or group in, rows of `stalls` out.
+"""The machine over a service: makes rows of `stalls` from the events of the topic-partitions of one client or group.
 
-First come the clients of the service. Memory is that of one client or group: its waits, and the ends of its runs.
+The clients of the service come first. Memory is that of one client or group: its waits, and the ends of its runs.
 """
 
 from collections import defaultdict
@@ -19,7 +19,8 @@ ServiceEvent = ServiceClient | ProduceWait | FetchRun
 Place = tuple[str, int]
 """Topic and partition."""
 WrittenPlace = Place | tuple[None, int | None]
-"""Where records are written: of an encrypted connection no topic is known, and the node stands for it."""
+"""Topic-partition to which records are written. The topic of an encrypted connection is not known; its node takes the
+place of the partition."""
 LeftOf = Callable[[Place, Wait], Iterable[Wait]]
 
 
@@ -28,23 +29,23 @@ def _all_of(_: Place, wait: Wait) -> Iterable[Wait]:
 
 
 class ClientService:
-    """What a client writes, and what it reads where it has no group."""
+    """The service of one client: what it writes, and what it reads if it has no group."""
 
     def __init__(self, limits: StallLimits) -> None:
         self._limits = limits
         self._service = Service()
 
     def take(self, event: ServiceEvent, origin: Origin) -> None:
-        """The next event, or the client."""
+        """Takes the next event, or the client."""
         self._service.take(event, origin)
 
     def finish(self) -> Iterator[Stall]:
-        """Its stalls, without incident_id."""
+        """Yields the stalls, without incident_id."""
         yield from self._service.stalls(self._limits)
 
 
 class Service:
-    """How one client was served at each topic-partition, or the members of one group together."""
+    """How one client, or the members of one group together, were served at each topic-partition."""
 
     def __init__(self, group_id: str | None = None) -> None:
         self._group_id = group_id
@@ -52,10 +53,10 @@ class Service:
         self._produced: dict[WrittenPlace, list[ProduceWait]] = defaultdict(list)
         self._fetched: dict[Place, list[FetchRun]] = defaultdict(list)
         self._waits: dict[Place, list[Wait]] | None = None
-        """For records of each topic-partition, whatever their length; known once all events are taken."""
+        """All waits for records of each topic-partition; set when all events have been taken."""
 
     def take(self, event: ServiceEvent, origin: Origin) -> None:
-        """The next event, or a client of the service."""
+        """Takes the next event, or a client of the service."""
         if isinstance(event, ServiceClient):
             self._clients[event.client_instance_id] = event
             return
@@ -66,8 +67,8 @@ class Service:
             self._fetched[event.topic, event.partition].append(event)
 
     def unread(self, end_ns: int) -> Mapping[Place, list[JoinedWaits]]:
-        """The waits for records of each topic-partition, whatever their length, once all events are taken. end_ns: end
-        of the capture."""
+        """Returns all waits for records of each topic-partition, of any length. Call it when all events have been
+        taken. end_ns: end of the capture."""
         return {place: join_waits(waits, end_ns) for place, waits in self._consume_waits().items()}
 
     def _consume_waits(self) -> Mapping[Place, list[Wait]]:
@@ -78,13 +79,13 @@ class Service:
         return self._waits
 
     def fetched(self) -> Iterator[FetchRun]:
-        """The runs of all topic-partitions, with the client of each."""
+        """Yields the runs of all topic-partitions, each with its client."""
         for runs in self._fetched.values():
             yield from runs
 
     def stalls(self, limits: StallLimits, left_of: LeftOf = _all_of) -> Iterator[Stall]:
-        """The stalls of all topic-partitions. left_of: what is left of each wait for records, as others that the
-        capture does not show read them too."""
+        """Yields the stalls of all topic-partitions. left_of: returns the remaining parts of each wait for records, as
+        members that the capture does not show may read them, too."""
         for (topic, partition), events in self._produced.items():
             client = self._clients.get(events[0].client_instance_id)
             subject = Subject("produce", self._owner(events), topic=topic, partition=partition)

@@ -1,4 +1,4 @@
-"""When the records of a producer waited to be accepted, from the events of one client at one topic-partition."""
+"""Waits of a producer's records to be accepted, from the events of one client at one topic-partition."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,8 @@ from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.stall import Wait
 
 GIVE_UP_NS = 30_000_000_000
-"""A batch that is not accepted and not sent again is given up after as long (request.timeout.ms of Kafka's clients)."""
+"""A batch that is not accepted and not sent again for this time was given up (request.timeout.ms of Kafka's
+clients)."""
 _RETRIABLE = frozenset(error_name(code) for code in error_codes() if is_retriable(code))
 
 
@@ -26,8 +27,8 @@ class _Accepted(NamedTuple):
 
 
 def produce_waits(events: Sequence[ProduceWait], client: ServiceClient | None) -> Iterator[Wait]:
-    """The waits. A batch waits from its creation until it is accepted; one that is not accepted until the next one is.
-    What waited before the client's first success belongs to its start."""
+    """Yields the waits. A batch waits from its creation until it is accepted; if it is not accepted, until the next
+    batch is. Waits before the client's first success belong to its start."""
     started_ns = client.first_accepted_ns if client is not None else None
     if started_ns is None:
         return
@@ -58,8 +59,9 @@ def produce_waits(events: Sequence[ProduceWait], client: ServiceClient | None) -
 
 
 def _parted(events: Sequence[ProduceWait], accepted: Sequence[_Accepted]) -> Iterator[ProduceWait]:
-    """The events, those of refused batches in two parts where a batch was accepted between them: what was refused first
-    waited until then, and what was refused last waits since it was sent. Of those between nothing is known."""
+    """Yields the events, where those of refused batches are divided in two if a batch was accepted between them: the
+    first refused batch waited until then, and the last one waits from when it was sent. Nothing is known of the batches
+    in between."""
     after = [each.at_ns for each in accepted if each.sent_ns is None]
     for event in events:
         first_ns, last_ns = event.sent_ns, event.last_sent_ns
@@ -73,8 +75,8 @@ def _parted(events: Sequence[ProduceWait], accepted: Sequence[_Accepted]) -> Ite
 
 
 def _is_given_up(event: ProduceWait, to_ns: int | None, served: bool, accepted: Sequence[_Accepted]) -> bool:
-    """Whether batches were refused for good, or the client gave up or ended before it was served again. What was
-    accepted later may hold the same records where it was created before them, or where that is not known."""
+    """Whether batches were refused for good, or the client gave up or ended before it was served again. False if a
+    later accepted batch may hold the same records: it was created before them, or its creation is not known."""
     is_over = event.error_name in FATAL or (to_ns is not None and not served)
     sent_ns, created_ns = event.sent_ns or 0, event.created_ns or 0
     later = (each for each in accepted if each.at_ns > sent_ns)
@@ -82,9 +84,9 @@ def _is_given_up(event: ProduceWait, to_ns: int | None, served: bool, accepted: 
 
 
 def _is_late_copy(event: ProduceWait, created_ns: int, accepted: Sequence[_Accepted]) -> bool:
-    """Whether batches that nobody answered were created in a wait that was over before they were first seen: the client
-    had sent them again on another connection, and its kernel still had the first copies in the send buffer of the one
-    that it had given up."""
+    """Whether unanswered batches were created in a wait that was over before they were first seen. The client had
+    already sent them again on another connection, while its kernel still had the first copies in the send buffer of the
+    old connection."""
     if event.accepted_ns is not None or event.ended_ns is not None:
         return False
     return any(
@@ -103,8 +105,8 @@ def _requests(event: ProduceWait) -> tuple[tuple[int, str], ...]:
 def _end_of_failed(
     event: ProduceWait, accepted: Sequence[_Accepted], client: ServiceClient | None
 ) -> tuple[int | None, bool]:
-    """When the wait for a batch that was not accepted ended, and whether the next batch was accepted then: else the
-    client had given up or left. None where it still waits at the end of the capture."""
+    """Returns when the wait for a batch that was not accepted ended (None if it still waits at the end of the capture),
+    and whether the next batch was accepted then; else the client gave up or ended."""
     last_ns = max(event.ended_ns or 0, event.last_sent_ns or 0)
     following = next((each for each in accepted if _follows(each, event, last_ns)), None)
     if event.error_name is not None and event.error_name not in _RETRIABLE:
@@ -116,8 +118,9 @@ def _end_of_failed(
 
 
 def _follows(accepted: _Accepted, failed: ProduceWait, last_ns: int) -> bool:
-    """Whether an accepted batch was sent after one that failed. The failed one may be answered long after it was sent
-    again on another connection; where it is not known when a batch was sent, only what comes after that answer is."""
+    """Whether an accepted batch was sent after a failed one. The failed one may be answered long after it was sent
+    again on another connection. If the send time of the accepted batch is not known, it must come after that
+    response."""
     if accepted.sent_ns is None:
         return accepted.at_ns > last_ns
     return accepted.sent_ns > (failed.last_sent_ns or 0)

@@ -1,4 +1,4 @@
-"""A stall as a row of the table `stalls`."""
+"""Makes rows of the table `stalls` from waits."""
 
 import hashlib
 from bisect import bisect_left, bisect_right
@@ -10,20 +10,21 @@ from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_spark.stories.stalls.table import Stall, StallKind
 
 JOIN_NS = 500_000_000
-"""Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
-whoever is served after each of them is served."""
+"""Waits of one subject that are less than this apart are one wait. Waits that are too short to be stalls are not
+joined: a subject that is served after each of them is served."""
 MOST_EVIDENCE = 32
 _OF_RECORDS = frozenset({"produce", "consume"})
-"""Services that go on record by record."""
+"""Kinds of stalls whose service goes on record by record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
-    requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
-    records, when some were last brought; unasked_ns: how long of it nobody asked for them, FOREVER for all of it;
-    longest_ns: of several waits that overlap, the longest one, None for a single wait; served: False where the client
-    gave up or ended at to_ns, None where the capture does not show the time from then on, or who served it then."""
+    """A time in which a subject was not served. to_ns: None if it was not served again by the end of the capture.
+    requests: (time, request id) that prove it; n_attempts: None if they are not counted; progress_ns: for a wait for
+    records, when some were last received; unasked_ns: how long of it no Fetch was in flight for them, FOREVER for all
+    of it; longest_ns: the longest of several overlapping waits, None for a single wait; served: False if the client
+    gave up or ended at to_ns, None if the capture does not show the time from then on, or whether it was served then.
+    n_late, n_failed: records that were late or failed."""
 
     from_ns: int
     to_ns: int | None
@@ -40,14 +41,14 @@ class Wait:
     unasked_ns: int = 0
 
     def lasted_ns(self, end_ns: int) -> int:
-        """How long it was, or the longest of several. end_ns: end of the capture."""
+        """Returns the length of the wait, or of the longest of several. end_ns: end of the capture."""
         lasted = (self.to_ns or end_ns) - self.from_ns
         return lasted if self.longest_ns is None else min(lasted, self.longest_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What waits: a client or group at a topic-partition, or for another service."""
+    """The subject of a wait: a client or group, and its topic-partition or other service."""
 
     kind: StallKind
     owner: str
@@ -57,7 +58,7 @@ class Subject:
     topic: str | None = None
     partition: int | None = None
     claimed: bool = False
-    """Whether that it wants the service follows from the lengths of TLS records alone."""
+    """Whether the wait is guessed from the lengths of TLS records."""
 
 
 class NamedClient(Protocol):
@@ -65,32 +66,33 @@ class NamedClient(Protocol):
 
     @property
     def client_id(self) -> str | None:
-        """What it calls itself."""
+        """Client id of the client."""
 
     @property
     def client_ip(self) -> str:
-        """Its address."""
+        """IP address of the client."""
 
 
 @dataclass(slots=True)
 class JoinedWaits:
-    """Waits that are one, the earliest first."""
+    """Waits that count as one, the earliest first."""
 
     waits: list[Wait] = field(default_factory=list)
     to_ns: int | None = 0
 
     @property
     def from_ns(self) -> int:
-        """When the first of them began."""
+        """Begin of the first wait."""
         return self.waits[0].from_ns
 
     def waited_ms(self, end_ns: int) -> int:
-        """How long it was. end_ns: end of the capture."""
+        """Returns the length of the whole. end_ns: end of the capture."""
         return ((end_ns if self.to_ns is None else self.to_ns) - self.from_ns) // 1_000_000
 
     def unserved_ms(self, end_ns: int) -> int:
-        """The longest of them: whoever waits again after each service is served, however late. One that ended without
-        service goes on until the next service of another, or the end of all. end_ns: end of the capture."""
+        """Returns the length of the longest wait: a subject that waits again after each service was served, only late.
+        A wait that ended without service counts until the next wait that ended with service, or the end of all. end_ns:
+        end of the capture."""
         until = end_ns if self.to_ns is None else self.to_ns
         services = sorted(wait.to_ns for wait in self.waits if wait.served and wait.to_ns is not None)
 
@@ -104,15 +106,14 @@ class JoinedWaits:
 
     @property
     def served(self) -> bool | None:
-        """Whether the subject was served at the end of the last of them; None where one still waits, or where nobody
-        knows."""
+        """Whether the subject was served at the end of the last wait; None if one still waits or it is not known."""
         ends = {wait.served for wait in self.waits if wait.to_ns == self.to_ns}
         if self.to_ns is None or ends == {None}:
             return None
         return True in ends
 
     def take(self, wait: Wait) -> bool:
-        """Adds a wait that belongs to these; returns whether it does."""
+        """Adds a wait if it belongs to these. Returns whether it does."""
         if self.waits and self.to_ns is not None and wait.from_ns > self.to_ns + JOIN_NS:
             return False
         self.waits.append(wait)
@@ -120,14 +121,14 @@ class JoinedWaits:
         return True
 
     def covers(self, wait: Wait) -> bool:
-        """Whether the wait lies within these."""
+        """Whether the wait lies within the time of these."""
         is_over = self.to_ns is None or (wait.to_ns is not None and wait.to_ns <= self.to_ns)
         return is_over and self.from_ns <= wait.from_ns
 
 
 def join_waits(waits: Iterable[Wait], end_ns: int, least_ns: int = 0) -> list[JoinedWaits]:
-    """Waits of one subject in any order, joined where they are less than JOIN_NS apart, without those shorter than
-    least_ns that lie within no longer one. end_ns: end of the capture."""
+    """Joins waits of one subject that are less than JOIN_NS apart. Waits shorter than least_ns are dropped unless they
+    lie within a longer one. waits: in any order; end_ns: end of the capture."""
     joined = [JoinedWaits()]
     ordered = sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests))
     for wait in (wait for wait in ordered if wait.lasted_ns(end_ns) >= least_ns):
@@ -144,15 +145,16 @@ def join_waits(waits: Iterable[Wait], end_ns: int, least_ns: int = 0) -> list[Jo
 
 @dataclass(frozen=True, slots=True)
 class StallLimits:
-    """What makes a wait a stall. end_ns: end of the capture; least_ns: shorter waits are no stalls; uncovered: times
-    that no file covers, over which nobody is known to wait."""
+    """Limits from which on a wait is a stall. end_ns: end of the capture; least_ns: shortest stall; uncovered: times
+    that no file covers, in which no wait is known."""
 
     end_ns: int
     least_ns: int
     uncovered: Uncovered = NOTHING_UNCOVERED
 
     def known(self, wait: Wait) -> Wait:
-        """The wait as far as the capture shows it: until a time begins in which it may have ended."""
+        """Returns the wait as far as the capture shows it: it is cut at the begin of an uncovered time, in which it may
+        have ended."""
         ended_ns = self.uncovered.first_in(wait.from_ns, self.end_ns if wait.to_ns is None else wait.to_ns)
         return wait if ended_ns is None else replace(wait, to_ns=ended_ns, served=None)
 
@@ -160,8 +162,8 @@ class StallLimits:
 def stalls_of(
     subject: Subject, waits: Iterable[Wait], clients: Mapping[str, NamedClient], limits: StallLimits
 ) -> list[Stall]:
-    """The stalls, without incident_id, from the waits of one subject, in any order. A client whose requests are
-    all answered in time is served, however many of them are on the way at a time."""
+    """Returns the stalls, without incident_id, from the waits of one subject, in any order. A client whose requests are
+    all answered in time is served, no matter how many are in flight."""
     known = map(limits.known, waits)
     return [_stall(subject, each, clients, limits) for each in join_waits(known, limits.end_ns, limits.least_ns)]
 
@@ -199,7 +201,8 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
 
 
 def _unasked_ms(waits: Iterable[Wait], end_ns: int) -> int:
-    """For how long nobody asked for what waited, at the most; 0 where somebody did for most of the waits."""
+    """Returns the longest time in which no Fetch was in flight for the records; 0 if Fetches were in flight for most of
+    the waits."""
     lasted = ((wait, wait.lasted_ns(end_ns)) for wait in waits)
     sums = [(min(wait.unasked_ns, lasted_ns), lasted_ns) for wait, lasted_ns in lasted]
     is_most = 2 * sum(unasked for unasked, _ in sums) > sum(lasted for _, lasted in sums)
@@ -207,13 +210,14 @@ def _unasked_ms(waits: Iterable[Wait], end_ns: int) -> int:
 
 
 def _waited_ms(subject: Subject, joined: JoinedWaits, end_ns: int) -> int:
-    """How long the subject was not served: records that are accepted or read go on, and what a client asks of a
-    coordinator is one thing, however many requests it takes."""
+    """Returns how long the subject was not served: for records, the longest wait, because service goes on record by
+    record; for other services, the whole time, because all requests are for the same thing."""
     return joined.unserved_ms(end_ns) if subject.kind in _OF_RECORDS else joined.waited_ms(end_ns)
 
 
 def _stall_id(subject: Subject, from_ns: int) -> str:
-    """The same for the same subject and time, however the capture is cut."""
+    """Returns the id of a stall. The same subject and time give the same id, even if the capture is cut in another
+    way."""
     parts = (subject.kind, subject.owner, subject.topic, subject.partition, from_ns)
     digest = hashlib.sha256("|".join(str(part) for part in parts).encode()).hexdigest()
     return f"stall-{digest[:16]}"

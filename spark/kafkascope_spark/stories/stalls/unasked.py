@@ -1,7 +1,8 @@
-"""When an encrypted consumer seems to have asked for no records: all its connections were silent at once, with nothing
-to wait for, although it otherwise fetches again as soon as it has a response, and it went on to fetch afterwards.
+"""Stalls of an encrypted consumer that seems to have fetched late: all its connections were silent at the same time
+without an open request, although it otherwise fetches again as soon as it has a response, and it fetched again
+afterwards.
 
-Which topic-partitions it reads, and whether there were records, is not known: it waited for what came meanwhile.
+Its topic-partitions are not known, nor whether records were available in that time.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from kafkascope_spark.stories.stalls.table import Stall
 
 
 def unasked_stalls(instance: Instance, limits: StallLimits) -> list[Stall]:
-    """The stalls, without incident_id."""
+    """Returns the stalls, without incident_id."""
     subject = Subject("consume", owner_of(instance.instance_id, None), claimed=True)
     return stalls_of(subject, _waits(instance), {instance.instance_id: instance}, limits)
 

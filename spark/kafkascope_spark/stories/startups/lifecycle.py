@@ -58,7 +58,7 @@ class Start:
     start_ns: int
     seen_whole: bool
     is_hidden: bool = False
-    """Whether it went on in a time that no file covers."""
+    """Whether it continued in a time that no file covers."""
     steps: list[Step] = field(default_factory=list)
     conn_ids: set[str] = field(default_factory=set)
     metadata_ns: int | None = None
@@ -67,7 +67,7 @@ class Start:
     done: set[str] = field(default_factory=set)
     done_on: set[tuple[str, str]] = field(default_factory=set)
     poll_until: dict[str, int] = field(default_factory=dict)
-    """Connection -> until when the broker may hold the last Fetch on it that was not answered (max_wait_ms)."""
+    """Connection -> time until which the broker may hold its last unanswered Fetch (max_wait_ms)."""
 
 
 class Startups:
@@ -203,11 +203,10 @@ class Startups:
         return "done" if self._did_its_work(start) else "gave_up"
 
     def _did_its_work(self, start: Start) -> bool:
-        """Whether a client got what it asked for, and nobody knows that it was to do more: a consumer that fetched
-        where no records were, whose first Fetch was still waiting for records when its connection ended, or that kept
-        its place in a group, which may have had no partition for it; a producer
-        that got its producer id and had nothing to send; a client that asked for nothing but metadata and got all of
-        its answers; or an encrypted client that was answered."""
+        """Whether all requests of a client were served, and nothing shows that it had more to do: a consumer that
+        fetched without records being available, whose first Fetch still waited for records when its connection ended,
+        or that stayed in a group without a partition; a producer that got its producer id and had nothing to send; a
+        client that requested only metadata and got all responses; or an encrypted client that got a response."""
         kind = self._instance.kind
         if kind.claimed:
             return "first_exchange" in start.done

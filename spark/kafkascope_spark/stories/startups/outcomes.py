@@ -11,12 +11,13 @@ _BOOTSTRAP_STEPS = ("tls_handshake", "sasl_handshake", "sasl_authenticate", "api
 
 
 def is_fatal(step: Step) -> bool:
-    """Whether no client overcomes the step's error by trying again. ApiVersions is repeated in a lower version."""
+    """Whether a retry cannot overcome the step's error. Errors of ApiVersions are not fatal: it is repeated in a lower
+    version."""
     return step.error_name in FATAL and step.name != "api_versions"
 
 
 def has_failed(step: Step) -> bool:
-    """Whether the step failed. A poll or rebalance without a response is no failure: the client left meanwhile."""
+    """Whether the step failed. A poll or rebalance without a response is no failure: the client left before."""
     if step.outcome == "unanswered":
         return PHASE_OF_STEP.get(step.name, "direct") in ("direct", "discovery") or step.name == "init_producer_id"
     return step.outcome == "error" and step.error_name not in NORMAL_ERRORS

@@ -13,7 +13,7 @@ from kafkascope_spark.stories.startups.table import Phase, StartOutcome, Startup
 
 @dataclass(frozen=True, slots=True)
 class EndedStart:
-    """What is known about a start besides its steps.
+    """A start that has ended, without its steps.
 
     ready_ns and ready_request_id are None unless the outcome is ready. metadata_ns is the time of the first Metadata
     response. asks_acks: whether Produce requests expect a response.

@@ -36,8 +36,8 @@ _CLAIMED_STEPS = {
     api_keys.PRODUCE: "first_produce",
     api_keys.HEARTBEAT: "first_heartbeat",
 }
-"""Steps of clients whose requests only the lengths of TLS records show, by what a request seems to be of: the first
-one of a connection is of ApiVersions as a rule."""
+"""Steps of clients whose requests are known only from the lengths of TLS records, by the guessed API: the first request
+of a connection is usually ApiVersions."""
 FIND_COORDINATOR_STEPS = {
     "group": "find_coordinator_group",
     "transaction": "find_coordinator_txn",
@@ -88,11 +88,11 @@ only after a failure."""
 _OUTCOMES: dict[str, StepOutcome] = {"ok": "ok", "no_response_expected": "ok", "not_captured": "cut"}
 """The outcome of a step without an error, by the status of its request; of any other status: unanswered."""
 _DONE = frozenset({"ok", "cut"})
-"""Outcomes after which the client goes on; what the capture lacks of a response, the client has."""
+"""Outcomes after which the client continues; a response that the capture lacks did reach the client."""
 _INFORMING_STEPS = frozenset(
     (step, error) for key, step in STEP_OF_API.items() for api, error in INFORMING if api == api_name(key)
 )
-"""(step, error): the error response carries what the client asked for, so that it goes on at once."""
+"""(step, error): the error response contains what the client needs, so that it continues at once."""
 BROKER_WHY: dict[str, BrokerWhy] = {
     "join_group": "rebalance",
     "sync_group": "rebalance",
@@ -132,12 +132,12 @@ class Step:
 
     @property
     def is_informed(self) -> bool:
-        """Whether its error response carried what the client asked for."""
+        """Whether its error response contains what the client needs."""
         return (self.name, self.error_name) in _INFORMING_STEPS
 
     @property
     def attempt_key(self) -> tuple[str, str]:
-        """The key that steps share which are attempts of the same thing: name, and server or subject."""
+        """Key that attempts of the same step share: name, and server or subject."""
         scope = self.server if self.name in OPENING or self.name in ONCE_A_CONNECTION else self.subject
         return self.name, scope or self.server or self.conn_id
 

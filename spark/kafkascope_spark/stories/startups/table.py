@@ -1,4 +1,4 @@
-"""The tables `startups` and `startup_steps`: the starts of clients, and what they did in each."""
+"""The tables `startups` and `startup_steps`: the starts of clients and their steps."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -54,34 +54,34 @@ class StartupRow(StoryRow):
     client_instance_id: Annotated[str, CLIENT_INSTANCE]
     start_no: Annotated[int, I32, "1 for the first start"]
     start_ns: Annotated[
-        int, TIME, "first SYN or first request; a name looked up before it is a step, no part of the total"
+        int, TIME, "first SYN or first request; a DNS look-up before it is a step, but not part of the total"
     ]
     ready_ns: Annotated[
         int | None, TIME, "first records, first produce acknowledged, or first answer (admin); null unless ready"
     ]
     total_ms: Annotated[int | None, "from start to ready, milliseconds"]
-    total_us: Annotated[int | None, "the same, microseconds: durations and waits of the critical path add up to it"]
+    total_us: Annotated[int | None, "the same in microseconds: durations and waits of the critical path add up to it"]
     outcome: Annotated[
         StartOutcome,
-        "how it went: ready (it did what such a client is for), done (it left with what it had asked for: metadata "
-        "alone, as tools do; a consumer: records where there were none, which its first Fetch may still have waited "
-        "for, or a place in a group; a producer: an id, and it sent nothing), failed (a step failed for good, or the "
-        "last ones), gave_up (it left before it was ready), "
-        "cut (the capture does not have all of it)",
+        "outcome: ready (it did what such a client is for), done (it ended with all its requests served: only "
+        "metadata, as of tools; a consumer that fetched without records being available, whose first Fetch may still "
+        "have waited for some, or that was only a group member; a producer that got an id and sent nothing), failed "
+        "(a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not "
+        "have all of it)",
     ]
     claimed: Annotated[
         bool,
-        "whether its steps after the TLS handshake follow from the lengths of TLS records alone: its first exchange, "
-        "and what seems to be its first Fetch, with which it counts as ready, or Produce; it may be several clients of "
-        "one address; where it does neither it is done with its first exchange",
+        "whether its steps after the TLS handshake are guessed from the lengths of TLS records: its first exchange, "
+        "and its first Fetch, with which it counts as ready, or Produce; it may be several clients of one address; "
+        "without either it is done with its first exchange",
     ]
     failed_step: Annotated[str | None, STARTUP_STEPS, "step at which it failed"]
     failed_subject: Annotated[str | None, "address, group, transactional id or mechanism at which it failed"]
     error_name: Annotated[str | None, "error at that step"]
     critical_path: Annotated[tuple[str, ...], "steps that made the total, in order"]
-    expected_sequence: Annotated[str, "what such a client is expected to do: kind of client / library"]
-    expected_steps: Annotated[tuple[str, ...], "steps that it cannot do without, in order"]
-    missing_steps: Annotated[tuple[str, ...], "of them, those that it did not take"]
+    expected_sequence: Annotated[str, "expected sequence of steps: kind of client / library"]
+    expected_steps: Annotated[tuple[str, ...], "steps that it requires, in order"]
+    missing_steps: Annotated[tuple[str, ...], "required steps that it did not take"]
     extra_steps: Annotated[tuple[str, ...], "steps that such a client does not take"]
     repeated_steps: Annotated[tuple[str, ...], "steps taken again on one subject, or after a failure"]
     out_of_order_steps: Annotated[tuple[str, ...], "steps first taken before those that they depend on had succeeded"]
@@ -96,17 +96,17 @@ class StartupRow(StoryRow):
 
     @property
     def took_us(self) -> int | None:
-        """From its begin until it was ready; None where it was not."""
+        """Microseconds from its begin until it was ready; None if it did not become ready."""
         return None if self.ready_ns is None else (self.ready_ns - self.start_ns) // 1000
 
     @property
     def failed_words(self) -> str:
-        """` at join group`: the step at which it failed; empty where it did not."""
+        """The step at which it failed, as ` at join group`; empty if it did not fail."""
         return f" at {self.failed_step.replace('_', ' ')}" if self.failed_step else ""
 
     @property
     def differences(self) -> dict[str, list[str]]:
-        """The steps that differ from what is expected, by how they do, in words; only those ways that occur."""
+        """The steps that differ from the expected sequence, by kind of difference, in words; only kinds that occur."""
         ways = {"missing": self.missing_steps, "extra": self.extra_steps, "repeated": self.repeated_steps}
         ways["out of order"] = self.out_of_order_steps
         return {way: [step.replace("_", " ") for step in steps] for way, steps in ways.items() if steps}
@@ -115,13 +115,14 @@ class StartupRow(StoryRow):
 @declares("startup_steps", "step of a start", sorted_by=("startup_id", "seq"))
 @dataclass(slots=True)
 class StartupStepRow(StoryRow):
-    """A row of startup_steps. They are made by the hundred thousand: slots, not frozen, and filled by position."""
+    """A row of startup_steps. Hundreds of thousands of them are made, so it has slots, is not frozen and is filled by
+    position."""
 
     startup_id: Annotated[str, "the start"]
     seq: Annotated[int, I32, "order within the start, from 1"]
     phase: Annotated[Phase, "phase of the start"]
     step: Annotated[str, STARTUP_STEPS, "step"]
-    subject: Annotated[str | None, "what it is about: address, group, topic-partition, mechanism"]
+    subject: Annotated[str | None, "subject of the step: address, group, topic-partition, mechanism"]
     conn_id: Annotated[str, "connection"]
     node_id: Annotated[int | None, I32, "node"]
     start_ns: Annotated[int, NS, "when it began"]

@@ -682,17 +682,17 @@ export interface Starts {
 export interface Start {
   /** client instance: the same whatever the buckets, partitions or machine */
   client_instance_id: string;
-  /** first SYN or first request; a name looked up before it is a step, no part of the total (nanoseconds since the epoch) */
+  /** first SYN or first request; a DNS look-up before it is a step, but not part of the total (nanoseconds since the epoch) */
   start_ns: number | null;
   /** first records, first produce acknowledged, or first answer (admin); null unless ready (nanoseconds since the epoch) */
   ready_ns: number | null;
-  /** how it went: ready (it did what such a client is for), done (it left with what it had asked for: metadata alone, as tools do; a consumer: records where there were none, which its first Fetch may still have waited for, or a place in a group; a producer: an id, and it sent nothing), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it) */
+  /** outcome: ready (it did what such a client is for), done (it ended with all its requests served: only metadata, as of tools; a consumer that fetched without records being available, whose first Fetch may still have waited for some, or that was only a group member; a producer that got an id and sent nothing), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it) */
   outcome: "ready" | "done" | "failed" | "gave_up" | "cut" | null;
-  /** what such a client is expected to do: kind of client / library */
+  /** expected sequence of steps: kind of client / library */
   expected_sequence: string | null;
-  /** steps that it cannot do without, in order */
+  /** steps that it requires, in order */
   expected_steps: string[] | null;
-  /** of them, those that it did not take */
+  /** required steps that it did not take */
   missing_steps: string[] | null;
   /** steps that such a client does not take */
   extra_steps: string[] | null;
@@ -711,7 +711,7 @@ export interface Start {
 export interface StartStep {
   /** step */
   step: "dns" | "tcp_connect" | "tls_handshake" | "first_exchange" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request";
-  /** what it is about: address, group, topic-partition, mechanism */
+  /** subject of the step: address, group, topic-partition, mechanism */
   subject: string | null;
   /** node */
   node_id: number | null;
