@@ -1,1 +1,1 @@
-"""Second pass over a bucket: what its connections are reduced to for the stories."""
+"""Second pass over a bucket: completes the rows of its connections and reduces them to events for the stories."""

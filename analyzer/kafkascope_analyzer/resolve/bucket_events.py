@@ -1,4 +1,5 @@
-"""Writes the events of one bucket: shows the bucket's rows to all sources and writes what they return."""
+"""Writes the events of one bucket: passes the bucket's rows to all sources of events and writes the events that they
+return."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -44,15 +45,15 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     FlowEvents,
     CommitEvents,
 )
-"""What makes events, one kind or several each."""
+"""The sources of events, for one or several kinds each."""
 
 
 class BucketEvents:
-    """The events of one bucket. Tables of rows have the contract's columns, and conn (the number of the connection in
-    the bucket) and number (that of the request on it) beside them."""
+    """The events of one bucket. Tables of rows have the contract's columns, and two more: conn (the number of the
+    connection in the bucket) and number (the number of the request on its connection)."""
 
     def __init__(self, context: BucketContext, cluster: str, writers: WriterSet[str]) -> None:
-        """cluster: the one that everything is of; writers: of the kinds."""
+        """cluster: the cluster of all events; writers: a writer for each kind of event."""
         self._sources = [make(context) for make in SOURCES]
         self._cluster, self._writers = cluster, writers
         self._n_connections = context.connections.num_rows
@@ -66,7 +67,7 @@ class BucketEvents:
         self._write(events for source in self._sources for events in source.take_requests(rows))
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Whether some source keeps each request of the batch that was just taken."""
+        """Whether some source keeps each request of the batch that was last taken."""
         return _any(rows.num_rows, (source.keeps(rows) for source in self._sources))
 
     def needs_all_requests(self) -> NDArray[np.bool_]:
@@ -74,22 +75,22 @@ class BucketEvents:
         return _any(self._n_connections, (source.needs_all_requests() for source in self._sources))
 
     def added_up(self) -> dict[str, Any]:
-        """What the sources have added up of the requests that were taken, to be saved."""
+        """The totals of the sources over the requests that were taken, to be saved."""
         found = {type(source).__name__: source.added_up() for source in self._sources}
         return {name: added_up for name, added_up in found.items() if added_up is not None}
 
     def resume(self, added_up: Mapping[str, Any]) -> None:
-        """Goes on from what an earlier run has added up."""
+        """Continues from the totals of an earlier run."""
         for source in self._sources:
             if type(source).__name__ in added_up:
                 source.resume(added_up[type(source).__name__])
 
     def take_relevant_requests(self, rows: pa.Table) -> None:
-        """Takes a batch of `requests` that an earlier run has added up."""
+        """Takes a batch of `requests` that an earlier run has added to its totals."""
         self._write(events for source in self._sources for events in source.take_relevant_requests(rows))
 
     def take_claimed(self, rows: pa.Table) -> None:
-        """Takes a batch of `requests` of encrypted connections, with the API that each seems to be of."""
+        """Takes a batch of `requests` of encrypted connections, with the API that each seems to belong to."""
         self._write(events for source in self._sources for events in source.take_claimed(rows))
 
     def want_partitions(self, api_key: int, direction: str) -> bool:
@@ -111,7 +112,7 @@ class BucketEvents:
 
 
 def _any(n: int, masks: Iterable[NDArray[np.bool_] | None]) -> NDArray[np.bool_]:
-    """Whether any of some masks of that length is set at each place."""
+    """Returns for each of n positions whether any of the masks is set there."""
     found = np.zeros(n, np.bool_)
     for mask in masks:
         if mask is not None:
@@ -120,7 +121,7 @@ def _any(n: int, masks: Iterable[NDArray[np.bool_] | None]) -> NDArray[np.bool_]
 
 
 def write_events(writers: WriterSet[str], events: pa.Table, cluster: str) -> None:
-    """Writes rows of event_source.event_table, which are of that cluster."""
+    """Writes rows made by event_source.event_table, which belong to that cluster."""
     kind = events.column_names[-1]
     column = CLUSTER.field.with_type(CODED_TEXT)
     writers.write(kind, events.add_column(0, column, coded(cluster, events.num_rows)))

@@ -11,6 +11,6 @@ def client_place(
     packet_no: Column | None = None,
     seq: Column | None = None,
 ) -> EventPlace:
-    """The place of events whose key is the client's address."""
+    """Returns the place of events whose key is the client's address."""
     address = flat(client_ip).fill_null("")
     return EventPlace(address, address, conn_id, ts_ns, packet_no, seq)

@@ -1,9 +1,9 @@
-"""The column `cluster` of rows that are all of one cluster."""
+"""The column `cluster` of rows that all belong to one cluster."""
 
 import numpy as np
 import pyarrow as pa
 
 
 def coded(cluster: str, n: int) -> pa.DictionaryArray:
-    """The name of a cluster, n times."""
+    """Returns the name of a cluster, n times, dictionary-encoded."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([cluster], pa.string()))

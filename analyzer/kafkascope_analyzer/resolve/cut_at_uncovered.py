@@ -1,7 +1,8 @@
-"""What was under way when a time began that no file covers ends there: nobody knows what became of it.
+"""Ends waits, requests and idle times at the beginning of a time that no file covers, because it is not known what
+happened then.
 
-A wait was perhaps ended by a packet that is in no file; a request may have been answered; a connection may have been
-used, so that its idle time is not known.
+A packet that is in no file may have ended a wait or answered a request. A connection may have been used, so that its
+idle time is not known.
 """
 
 from dataclasses import replace
@@ -21,7 +22,7 @@ _NS_PER_MS = 1_000_000
 
 
 def without_unknown_idle(connections: pa.Table, uncovered: Uncovered) -> pa.Table:
-    """The connections without idle_before_close_ms where a part of that time is in no file."""
+    """Returns the connections without idle_before_close_ms where a part of that time is in no file."""
     if not uncovered:
         return connections
     idle_ms, closed = int_column(connections, "idle_before_close_ms", 0), int_column(connections, "close_ns", 0)
@@ -32,8 +33,8 @@ def without_unknown_idle(connections: pa.Table, uncovered: Uncovered) -> pa.Tabl
 
 
 def with_unknown_answers(requests: pa.Table, close_ns: pa.ChunkedArray, uncovered: Uncovered) -> pa.Table:
-    """Spilled requests, of which those without an answer are not captured where the answer may be in no file. close_ns:
-    end of each connection by number."""
+    """Returns spilled requests, in which unanswered requests have status not_captured where the response may be in no
+    file. close_ns: end of each connection by number."""
     if not uncovered:
         return requests
     status, conn = int_column(requests, "status", 0), int_column(requests, "conn", 0)
@@ -45,8 +46,8 @@ def with_unknown_answers(requests: pa.Table, close_ns: pa.ChunkedArray, uncovere
 
 
 def cut_waits(waits: Waits, uncovered: Uncovered) -> Waits:
-    """The waits, of which those that go on over a time that no file covers end at its begin. Where something still
-    asked afterwards, that is a wait of its own from the end of that time on."""
+    """Returns the waits, in which those that continue over a time that no file covers end at its beginning. Where the
+    client was still waiting afterwards, a separate wait begins at the end of that time."""
     for begin, end in uncovered.times:
         over = (waits.asked_ns <= begin) & ((waits.until_ns == 0) | (waits.until_ns >= end))
         if over.any():
@@ -57,7 +58,7 @@ def cut_waits(waits: Waits, uncovered: Uncovered) -> Waits:
 
 
 def _ended(waits: Waits, at_ns: int) -> Waits:
-    """The waits, ended at that time by a packet that no file has."""
+    """Returns the waits, ended at that time by a packet that no file has."""
     n = len(waits.conn)
     is_later = waits.last_ns > at_ns
     return replace(
@@ -72,6 +73,6 @@ def _ended(waits: Waits, at_ns: int) -> Waits:
 
 
 def _begun(waits: Waits, at_ns: int) -> Waits:
-    """The waits, begun at that time."""
+    """Returns the waits, with that time as their beginning."""
     begin = np.full(len(waits.conn), at_ns)
     return replace(waits, asked_ns=begin, asked_packet=waits.last_packet, due_ns=np.maximum(waits.due_ns, at_ns))

@@ -1,4 +1,4 @@
-"""Numbers for combinations of values: rows that agree in all columns get the same number."""
+"""Numbers for combinations of values: rows that are equal in all columns get the same number."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,12 +6,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _MOST = 1 << 62
-"""A combination of codes stays below this; before it would not, the combinations that occur are numbered anew."""
+"""Limit of the combined codes; before they would exceed it, the combinations that occur are renumbered."""
 
 
 def group_codes(columns: list[pa.Array | pa.ChunkedArray | NDArray[np.int64]]) -> tuple[NDArray[np.int64], int]:
-    """A number for each row, from 0 in order of appearance, and how many there are. A column is integers from 0 on
-    (numpy), or any Arrow column; null is a value of its own."""
+    """Returns a number for each row, from 0 in order of appearance, and how many there are. A column is integers from 0
+    on (numpy), or any Arrow column; null counts as a value."""
     key = np.zeros(len(columns[0]), np.int64)
     size = 1
     for column in columns:

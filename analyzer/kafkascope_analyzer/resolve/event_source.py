@@ -1,4 +1,5 @@
-"""What makes events of one kind: it is shown the bucket's finished rows, batch by batch, and gives rows of `events`."""
+"""Base class of the sources of events: a source gets the bucket's finished rows, batch by batch, and returns rows of
+`events`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,74 +18,76 @@ from kafkascope_analyzer.dataset.timestamps import microseconds
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
-"""Takes a message (`JoinGroup/request`) and columns; gives the bucket's rows of it, batch by batch."""
+"""Function that takes a message (`JoinGroup/request`) and columns, and yields the bucket's rows of it,
+batch by batch."""
 
 
 class EventSource:
-    """Makes events of one or several kinds. It sees rows in this order: errors, requests, those that are claimed,
-    partitions, the end; all rows of a connection are in one bucket. Rows have two columns beside the contract's: conn,
-    the number of the connection in the bucket, and number, that of the request on its connection (below zero for a
-    response without a request). Memory: what its own kinds need, never all rows. A source overrides the methods for the
-    rows that it needs; of others it makes no events.
+    """Makes events of one or several kinds. It gets rows in this order: errors, requests, claimed requests, partitions,
+    the end; all rows of a connection are in one bucket. Rows have two columns besides the contract's: conn, the number
+    of the connection in the bucket, and number, the number of the request on its connection (below zero for a response
+    without a request). Memory: only as much as its kinds need, never all rows. A source overrides the methods for the
+    rows that it needs; other rows produce no events.
 
-    Where captures are appended, requests of earlier runs are not all shown again. So a source that takes requests says
-    which of them it `keeps`, or saves what it has `added_up`."""
+    Where captures are appended, not all requests of earlier runs are passed again. So a source that takes requests says
+    which of them it `keeps`, or saves its totals (`added_up`)."""
 
     KINDS: ClassVar[tuple[type[Event], ...]]
-    """The kinds of events that it makes."""
+    """The kinds of events that the source makes."""
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Events from a batch of finished rows of `errors`; with sent_ns, the first byte of the request."""
+        """Yields events from a batch of finished rows of `errors`; with sent_ns, the time of the first byte of the
+        request."""
         return iter(())
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Events from a batch of finished rows of `requests`; with status_code, the place of the status in
+        """Yields events from a batch of finished rows of `requests`; with status_code, the index of the status in
         REQUEST_STATUSES."""
         return iter(())
 
     def keeps(self, rows: pa.Table) -> "NDArray[np.bool_] | None":
-        """Whether each of the requests that were just taken has to be shown by later runs too, which show no others of
-        a part of the spill that is added up; None for none."""
+        """Whether each of the requests that were last taken has to be passed in later runs too. Later runs pass no
+        other requests of a part of the spill that is in the totals. None for none."""
         return None
 
     def needs_all_requests(self) -> "NDArray[np.bool_] | None":
-        """Whether it has to see all requests of each connection once more, also of parts that are added up: something
-        was learned of the connection that earlier runs did not know. None for none."""
+        """Whether the source has to get all requests of each connection again, also of parts that are in the totals,
+        because something was learned about the connection that earlier runs did not know. None for none."""
         return None
 
     def added_up(self) -> Any:
-        """What it has added up of the requests that were taken, to be saved; None where it adds up none."""
+        """Returns the totals over the requests that were taken, to be saved; None where the source has none."""
         return None
 
     def resume(self, added_up: Any) -> None:
-        """Goes on from what an earlier run has added up; comes before the first request."""
+        """Continues from the totals of an earlier run; called before the first request."""
 
     def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Events from finished rows of `requests` of parts that are added up: those that some source keeps, and all of
-        connections of which one needs all."""
+        """Yields events from finished rows of `requests` of parts that are in the totals: the requests that some source
+        keeps, and all requests of connections for which a source needs all."""
         return self.take_requests(rows)
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Events from a batch of rows of `requests` of encrypted connections, with status_code, and with the API that
-        each seems to be of. All that their messages say is null: what needs it cannot use them."""
+        """Yields events from a batch of rows of `requests` of encrypted connections, with status_code, and with the API
+        that each seems to belong to. All columns that come from the content of messages are null."""
         return iter(())
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether `take_partitions` needs the rows of that message; asked when all requests were taken."""
+        """Whether `take_partitions` needs the rows of that message; called when all requests were taken."""
         return False
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Events from a batch of finished rows of `partitions`, all of one message that it wants."""
+        """Yields events from a batch of finished rows of `partitions`, all of one message that the source wants."""
         return iter(())
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The events that need all rows. connections: the bucket's finished rows of `connections`."""
+        """Yields the events that need all rows. connections: the bucket's finished rows of `connections`."""
         return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
-    """The key, the connection and the order of events of a kind: columns of one length, named as in the table
+    """The key, the connection and the order of events of a kind: columns of equal length, named as in the table
     `events`. packet_no and seq are 0 where there is no column."""
 
     key: Column
@@ -96,8 +99,8 @@ class EventPlace:
 
 
 def event_table(event: type[Event], place: EventPlace, body: Mapping[str, Column]) -> pa.Table:
-    """Rows of a file of events of one kind (file_schema), but for the cluster. event: the class of the kind; body: the
-    columns of its struct, perhaps among others; those that are missing are null."""
+    """Returns rows of a file of events of one kind (file_schema), without the cluster. event: the class of the kind;
+    body: the columns of its struct, possibly among others; missing ones are null."""
     n = len(place.ts_ns)
     zero = pa.array(np.zeros(n, np.int64))
     kind = event.KIND

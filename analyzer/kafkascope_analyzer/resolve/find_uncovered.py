@@ -1,10 +1,11 @@
-"""Which times between the files of a capture are not captured, as a file is missing or the capture was stopped.
+"""Finds the times between the files of a capture that are not captured, because a file is missing or the capture was
+stopped.
 
-That no packet came between the last one of a file and the first one of the next proves nothing: tcpdump begins a new
-file with a packet, so that a quiet network's pauses lie between files. The connections decide. Where those that go on
-lack bytes between the two files, these were sent meanwhile. Where they go on without a missing byte, nothing was sent.
-Where no connection goes on, the files' own ends are all that is known. Nor is a pause of a month captured, be it in a
-file: there the clock was set.
+A pause between the last packet of a file and the first of the next proves nothing: tcpdump begins a new file with a
+packet, so that pauses of a quiet network lie between files. The connections that continue after the pause decide. Where
+bytes are missing from them, these were sent in the pause, which is not captured. Where no byte is missing, nothing was
+sent. Where no connection continues, only the ends of the files are known. A pause of a month counts as not captured
+even within a file: the clock was set there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,23 +25,25 @@ from kafkascope_parsers.tcp.spans import PAYLOAD, RUN_GAP_NS
 from kafkascope_parsers.tcp.state import EVENT_KINDS
 
 LEAST_NS = RUN_GAP_NS
-"""Shorter pauses between files count as captured: what follows servers and clients over time knows none either."""
+"""Shorter pauses between files count as captured, because activity of servers and clients is not tracked at a finer
+resolution either."""
 LEAST_ALONE_NS = 10_000_000_000
-"""Shorter pauses count as captured where no connection goes on: a client may connect anew for each piece of work."""
+"""Shorter pauses count as captured where no connection continues: a client may connect anew for each piece of work."""
 SHARE = 4
-"""One in so many connections that go on lacks bytes after a pause that is not captured; the others were idle in it."""
+"""Share of the continuing connections (1/SHARE) that lack bytes after a pause that is not captured; the others were
+idle in it."""
 _NOTED_NS = 5_000_000_000
-"""A gap is noted when it is given up, by then at the latest after the first payload behind it."""
+"""A gap is noted when it is given up, which is at most this long after the first payload behind it."""
 _GAP = EVENT_KINDS.index("gap")
 Flags = NDArray[np.bool_]
 _NEVER = np.iinfo(np.int64).max
 
 
 def pauses_between(files: Iterable[tuple[int, int]]) -> Uncovered:
-    """The times of LEAST_NS or more between the first and the last packet of all files that lie in no file.
+    """Returns the times of LEAST_NS or more between the first and the last packet of all files that are in no file.
 
-    files: first and last packet of each, or of each span of it between which its times leap; those of several capture
-    points overlap.
+    files: times of the first and last packet of each file, or of each span of it between leaps of the clock. Files of
+    several capture points overlap.
     """
     pauses, covered_to = [], None
     for first_ns, last_ns in sorted(files):
@@ -51,7 +54,7 @@ def pauses_between(files: Iterable[tuple[int, int]]) -> Uncovered:
 
 
 def uncovered_of_spills(files: Sequence[tuple[int, int]], spills: Iterable[Path]) -> Uncovered:
-    """The times that no file covers, by what the buckets spilled. files: as of pauses_between."""
+    """Returns the times that no file covers, from the spills of the buckets. files: as in pauses_between."""
     if not pauses_between(files):
         return NOTHING_UNCOVERED
     found = {spill: list(read_spill(spill, "connections", ["first_ns", "last_ns"])) for spill in spills}
@@ -59,8 +62,8 @@ def uncovered_of_spills(files: Sequence[tuple[int, int]], spills: Iterable[Path]
 
 
 def find_uncovered(files: Iterable[tuple[int, int]], connections: Mapping[Path, pa.Table]) -> Uncovered:
-    """The times that no file covers. files: as of pauses_between; connections: of each bucket, with first_ns and
-    last_ns."""
+    """Returns the times that no file covers. files: as in pauses_between; connections: connections of each bucket, with
+    first_ns and last_ns."""
     pauses = pauses_between(files)
     if not pauses:
         return pauses
@@ -73,22 +76,23 @@ def find_uncovered(files: Iterable[tuple[int, int]], connections: Mapping[Path, 
 
 
 def _counts(seen: "list[_Seen]") -> tuple[list[Ints], list[Ints]]:
-    """Counts for each bucket and pause the connections that go on with payload, and those of them that lack bytes."""
+    """Counts for each bucket and pause the connections that continue with payload, and those of them that
+    lack bytes."""
     going_on = [each.went_on.sum(1) for each in seen]
     return going_on, [(each.went_on & each.lacks).sum(1) for each in seen]
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What is seen of the connections of a bucket after each pause, a row a pause: whether they went on with payload,
-    and whether bytes before that are missing."""
+    """Observations about the connections of a bucket after each pause, one row per pause: whether each connection
+    continued with payload, and whether bytes before that are missing."""
 
     went_on: Flags
     lacks: Flags
 
     @classmethod
     def after(cls, pauses: Uncovered, spill: Path, connections: pa.Table) -> "_Seen":
-        """What a bucket's spill says."""
+        """Returns the observations in a bucket's spill."""
         n = connections.num_rows
         first_ns, last_ns = (connections[name].to_numpy() for name in ("first_ns", "last_ns"))
         shape = len(pauses.times), n
@@ -105,7 +109,7 @@ class _Seen:
 
 
 def _note_first(first: Ints, pauses: Uncovered, conn: Ints, at_ns: Ints) -> None:
-    """Takes for each pause and connection the first time after the pause."""
+    """Notes for each pause and connection the first time after the pause."""
     for row, (_, end) in enumerate(pauses.times):
         later = at_ns >= end
         np.minimum.at(first[row], conn[later], at_ns[later])

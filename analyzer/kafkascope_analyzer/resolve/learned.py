@@ -1,8 +1,8 @@
-"""What the second pass over each bucket has to know of all buckets, between the two passes: for each cluster of the
-capture what is known of it.
+"""Facts from all buckets that the second pass over each bucket needs, gathered between the two passes, for each cluster
+of the capture.
 
-Clusters share nothing: what a bucket has spilled is divided by cluster first. Then each cluster is learned, and each
-part of a bucket finished, as if the capture had this cluster alone.
+Clusters share nothing: the spill of a bucket is first divided by cluster. Then the facts of each cluster are gathered,
+and each part of a bucket is finished, as if the capture had only this cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What is known of one cluster. spills: where what its connections spilled lies, by the directory of the bucket's
-    spill; only of buckets that have some."""
+    """Facts about one cluster. spills: the spill of its connections in each bucket that has some, by the directory of
+    the bucket's spill."""
 
     named: ClusterName
     spills: Mapping[Path, Path]
@@ -34,7 +34,8 @@ class ClusterFacts:
     shared: SharedFacts
 
     def with_spill_at(self, spill: Path, place: Path) -> "ClusterFacts":
-        """What a bucket needs whose spill is found at another place now, and what is divided of it beside it."""
+        """Returns the facts for a bucket whose spill has been moved to another place, together with its parts by
+        cluster."""
         if spill not in self.spills:
             return self
         there = self.spills[spill]
@@ -44,23 +45,23 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """membership: which cluster is whose; clusters: what is known of each of its clusters; uncovered: the times between
-    the files that none of them covers."""
+    """membership: the cluster of each connection; clusters: facts about each of its clusters; uncovered: the times
+    between the files that none of them covers."""
 
     membership: Membership
     clusters: Sequence[ClusterFacts]
     uncovered: Uncovered
 
     def with_spill_at(self, spill: Path, place: Path) -> "Learned":
-        """What a bucket needs whose spill is found at another place now."""
+        """Returns the facts for a bucket whose spill has been moved to another place."""
         return replace(self, clusters=[each.with_spill_at(spill, place) for each in self.clusters])
 
     def parts_of(self, spill: Path) -> list[Path]:
-        """Where what a bucket has spilled lies, divided by cluster."""
+        """Returns the directories of a bucket's spill, divided by cluster."""
         return [each.spills[spill] for each in self.clusters if spill in each.spills]
 
     def limits_hit(self) -> dict[str, int]:
-        """What was left out at which limit, by the names of hit_limits."""
+        """Returns how much was left out at each limit, by the names of hit_limits."""
         n_left_out = sum(each.shared.n_flow_left_out for each in self.clusters)
         return {PARTITION_FLOW: n_left_out, CLUSTERS: self.membership.n_left_out}
 
@@ -72,12 +73,12 @@ def learn(
     network_times: pa.Table | None = None,
     saved_flow: Path | None = None,
 ) -> Learned:
-    """Learns from what all buckets have spilled.
+    """Gathers the facts from the spills of all buckets.
 
-    names: of hosts, as the user and the files give them; DNS answers are added. files: first and last packet of each
-    file, or of each of its spans between which its times leap. network_times: network_times.NETWORK_TIMES where there
-    were several capture points. saved_flow: the file of the counts of flow (flow.checkpoint) of a run to which captures
-    are appended; they are kept while there is one cluster.
+    names: names of hosts from the user and the files; DNS answers are added. files: times of the first and last packet
+    of each file, or of each of its spans between leaps of the clock. network_times: network_times.NETWORK_TIMES where
+    there were several capture points. saved_flow: the file of the counts of flow (flow.checkpoint) of a run to which
+    captures are appended; they are kept while there is one cluster.
     """
     note_answers(spills, names)
     uncovered = uncovered_of_spills(files, spills)
@@ -94,7 +95,7 @@ def learn(
 
 
 def _divided(membership: Membership) -> list[dict[Path, Path]]:
-    """For each cluster where what its connections spilled lies, by the directory of the bucket's spill."""
+    """Returns for each cluster the directories of its spills, by the directory of the bucket's spill."""
     if len(membership.clusters) == 1:
         return [{spill: spill for spill in membership.of_connection}]
     parts: list[dict[Path, Path]] = [{} for _ in membership.clusters]

@@ -1,6 +1,7 @@
-"""What the second pass over a bucket needs to know of the connections of all buckets, beside `Cluster`.
+"""Facts about the connections of all buckets that the second pass over a bucket needs, besides `Cluster`.
 
-The main process gathers it from the spills of all buckets, once for each cluster; every second pass gets the same.
+The main process gathers them from the spills of all buckets, once for each cluster; the second pass over every bucket
+gets the same facts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,17 +48,17 @@ _ERROR_COLUMNS = ["conn", "api_key", "topic", "topic_id", "partition", "error_co
 class SharedFacts:
     """Facts about all connections of a cluster.
 
-    near_closes: what happened at each server around the end of its connections (near_closes.near_closes).
-    request_failures: when calls of STEADY_APIS failed, by client_ip, api_key, group_id and transactional_id.
-    partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
+    near_closes: other closes and refusals at each server around the end of its connections (near_closes.near_closes).
+    request_failures: times of failed requests of STEADY_APIS, by client_ip, api_key, group_id and transactional_id.
+    partition_failures: times at which topics and topic-partitions failed. transactions: facts about transactional ids.
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
-    watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served
-    (fetch_facts.RUNS, produce_facts.WAITS; of encrypted producers by claimed_waits). servers: how servers looked to the
-    hosts that talked to them. claims: what encrypted connections seem to do (claims.CLAIMS).
+    watermark of that time (LAG_POINTS). fetch_runs, produce_waits: Fetch runs of consumers and waits of
+    producers (fetch_facts.RUNS, produce_facts.WAITS; of encrypted producers by claimed_waits). servers: activity of
+    servers as seen by their hosts. claims: inferred jobs of encrypted connections (claims.CLAIMS).
     slice_ns: length of the slices of time in which the flow through topic-partitions is counted.
-    n_flow_left_out: responses about topic-partitions that were not counted, at the limits of flow_facts.
+    n_flow_left_out: responses about topic-partitions that were not counted because of the limits of flow.counts.
     uncovered: the times between the files that none of them covers.
-    network_times: what the views of several capture points show of connections (network_times.NETWORK_TIMES).
+    network_times: network times of connections between several capture points (network_times.NETWORK_TIMES).
     """
 
     near_closes: pa.Table
@@ -81,8 +82,8 @@ def gather_shared_facts(
     uncovered: Uncovered = NOTHING_UNCOVERED,
     saved_flow: Path | None = None,
 ) -> SharedFacts:
-    """Reads what the buckets spilled, which is of one cluster. cluster: gives topics their names; uncovered: the times
-    that no file covers; saved_flow: as of gather_flow."""
+    """Gathers the facts from the spills of the buckets, which belong to one cluster. cluster: has the names of topics;
+    uncovered: the times that no file covers; saved_flow: as in gather_flow."""
     found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
     connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
     connections = {spill: without_unknown_idle(rows, uncovered) for spill, rows in connections.items()}
@@ -121,7 +122,7 @@ def _request_failures(connections: Mapping[Path, pa.Table]) -> FailureTimes:
 def _with_clients(
     connections: Mapping[Path, pa.Table], name: str, columns: list[str] | None = None
 ) -> Iterator[pa.Table]:
-    """Spilled rows of all buckets with client_ip, the address of their connection's client."""
+    """Yields spilled rows of all buckets with client_ip, the address of their connection's client."""
     for spill, known in connections.items():
         for rows in read_spill(spill, name, columns):
             yield rows.append_column("client_ip", known["client_ip"].take(rows["conn"]).fill_null(""))

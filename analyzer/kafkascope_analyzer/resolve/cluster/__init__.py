@@ -1,1 +1,1 @@
-"""What the capture shows of the cluster: nodes behind addresses, names of topics, leaders, what clients are called."""
+"""Facts about the cluster in the capture: nodes behind addresses, names of topics, leaders, names of clients."""

@@ -1,9 +1,10 @@
-"""Between the passes: what encrypted connections to servers that speak Kafka seem to do, by the lengths of TLS records,
-and which of them seem to be of one client.
+"""Between the passes: infers the jobs of encrypted connections to servers that speak Kafka from the lengths of TLS
+records, and which of these connections belong to one client.
 
-No client id is known of them. Those of one address whose hellos list the same cipher suites are of one kind of client
-library with the same settings; what they send (produce) and what they read or coordinate (fetch, coordinator) are told
-apart, as most programs use clients of their own for them. Several clients that are equal in this are taken for one.
+Their client ids are not known. Connections of one address whose hellos list the same cipher suites come from the same
+client library with the same settings. Connections that send (produce) and those that read or coordinate (fetch,
+coordinator) count as different clients, because most programs use separate clients for them. Several clients that are
+equal in all of this count as one.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,13 +27,13 @@ from kafkascope_parsers.tls.ja4 import suites_of
 
 CLAIMS = pa.schema([("conn_id", pa.string()), ("client", pa.int64()), *CLAIMED])
 """One row per connection whose requests are known by lengths. client: a number, the same for connections that seem to
-be of one client; null without a job."""
+belong to one client; null without a job."""
 _JA4 = "tls_ja4"
 
 
 def gather_claims(connections: Mapping[Path, pa.Table], encrypted: Collection[Endpoint]) -> pa.Table:
-    """Reads what the buckets spilled. connections: with conn_id, client_ip, server_ip, server_port and protocol, by the
-    directory of a bucket's spill; encrypted: the servers that speak Kafka over TLS that is not decrypted."""
+    """Reads the spilled rows of all buckets. connections: with conn_id, client_ip, server_ip, server_port and protocol,
+    by the directory of a bucket's spill; encrypted: the servers that speak Kafka over TLS that is not decrypted."""
     parts = [_of_bucket(spill, rows, encrypted) for spill, rows in connections.items()] if encrypted else []
     if not parts:
         return CLAIMS.empty_table()
@@ -54,7 +55,7 @@ def _of_bucket(spill: Path, rows: pa.Table, encrypted: Collection[Endpoint]) -> 
 
 
 def _suites(spill: Path, n: int) -> pa.Array:
-    """What the hello of each connection says of its client's library."""
+    """Returns the cipher suites in the hello of each connection, which identify its client's library."""
     found: list[str | None] = [None] * n
     for notes in read_spill(spill, "connection_notes"):
         notes = notes.filter(pc.equal(notes["what"], _JA4))
@@ -64,7 +65,7 @@ def _suites(spill: Path, n: int) -> pa.Array:
 
 
 def _client_numbers(rows: pa.Table) -> pa.Array:
-    """A number for each client, null for connections without a job."""
+    """Returns a number for each client, null for connections without a job."""
     texts = [flat(rows[name]).fill_null("").dictionary_encode() for name in ("client_ip", "suites")]
     host, suites = (text.indices.to_numpy().astype(np.int64) for text in texts)
     reads = np.asarray(pc.is_in(flat(rows["claimed_job"]), pa.array(sorted(CONSUMER_JOBS))))
@@ -73,13 +74,13 @@ def _client_numbers(rows: pa.Table) -> pa.Array:
 
 
 def job_codes(claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-    """The place in CLAIMED_JOBS of the job of each connection; below 0 for none."""
+    """Returns the index in CLAIMED_JOBS of the job of each connection; below 0 for none."""
     jobs = pc.index_in(flat(claims["claimed_job"]), pa.array(CLAIMED_JOBS)).fill_null(-1)
     return _of(jobs, claims, conn_ids)
 
 
 def client_codes(claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-    """The number of the client of each connection; below 0 for none."""
+    """Returns the number of the client of each connection; below 0 for none."""
     return _of(flat(claims["client"]).fill_null(-1), claims, conn_ids)
 
 
@@ -89,13 +90,14 @@ def _of(values: pa.Array, claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray
 
 
 def with_claimed_apis(exchanges: pa.Table, jobs: NDArray[np.int64]) -> pa.Table:
-    """Spilled rows of BY_LENGTHS with claimed_api_key: the API that each seems to be of, null for none. jobs: job_codes
-    of the connections of the bucket."""
+    """Returns spilled rows of BY_LENGTHS with claimed_api_key: the API that each row seems to belong to, null for none.
+    jobs: job_codes of the connections of the bucket."""
     apis = claimed_apis(exchanges, jobs[exchanges["conn"].to_numpy()])
     return exchanges.append_column("claimed_api_key", pa.array(apis, mask=apis == NO_API))
 
 
 def only_claimed(exchanges: pa.Table) -> pa.Table:
-    """Rows of `with_claimed_apis` that seem to be of an API, as if it were known."""
+    """Returns the rows of `with_claimed_apis` that seem to belong to an API, with that API in place of the
+    unknown one."""
     found = exchanges.filter(exchanges["claimed_api_key"].is_valid())
     return found.set_column(found.schema.get_field_index("api_key"), "api_key", found["claimed_api_key"])

@@ -30,7 +30,7 @@ class _Row:
 
     @classmethod
     def of(cls, named: ClusterName, connections: pa.Table) -> "_Row":
-        """The row of a cluster with these connections."""
+        """Returns the row of a cluster with these connections."""
         broker = connections.filter(pc.is_in(connections["protocol"], pa.array([KAFKA, TLS], pa.int8())))
         return cls(
             named.name,
@@ -45,7 +45,7 @@ class _Row:
 
 
 def clusters_table(membership: Membership) -> pa.Table:
-    """One row for each cluster, from the spilled connections of all buckets."""
+    """Returns one row for each cluster, from the spilled connections of all buckets."""
     spills = membership.of_connection
     found = [rows for spill in spills for rows in read_spill(spill, "connections", _COLUMNS)]
     if not found:

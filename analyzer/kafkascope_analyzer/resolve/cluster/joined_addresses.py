@@ -1,4 +1,4 @@
-"""Which server addresses are one cluster, as far as messages say so: sets of addresses, each with one cluster id or
+"""Groups server addresses into clusters, as far as messages show it: sets of addresses, each with one cluster id or
 none."""
 
 from collections import defaultdict
@@ -10,8 +10,8 @@ from kafkascope_analyzer.connections.nodes import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Advertised:
-    """An address that a response names. by: the address that answered; cluster_id: the id that the responses of the
-    connection carry, None where they carry none."""
+    """An address that a response names. by: the address that answered; cluster_id: the id in the responses of the
+    connection, None where they have none."""
 
     address: Endpoint
     by: Endpoint
@@ -19,8 +19,8 @@ class Advertised:
 
 
 class JoinedAddresses:
-    """Sets of addresses. carried: for each address the cluster ids that messages of its connections carry, each with
-    its rank among them; advertised: what responses name."""
+    """Sets of addresses. carried: for each address the cluster ids in messages of its connections, each with its rank
+    among them; advertised: addresses that responses name."""
 
     def __init__(
         self, carried: Mapping[Endpoint, Mapping[str, tuple[int, int]]], advertised: Iterable[Advertised]
@@ -29,7 +29,7 @@ class JoinedAddresses:
         named = sorted(set(advertised), key=lambda each: (each.address, each.by, each.cluster_id or ""))
         for address, ranks in sorted(carried.items()):
             for cluster_id in ranks:
-                self._top(cluster_id)  # it may be that of some connections only
+                self._top(cluster_id)  # the cluster id may be that of only some of the connections
             self._join(address, max(ranks, key=lambda each: (*ranks[each], each)))
         self._join_advertised(one for one in named if one.cluster_id is not None and one.address not in carried)
         for one in named:
@@ -38,16 +38,16 @@ class JoinedAddresses:
         self._join_hosts()
 
     def set_of(self, name: Endpoint | str) -> Endpoint | str | None:
-        """What stands for the set of an address or a cluster id: the id, where it has one. None where no message names
-        it."""
+        """Returns the representative of the set of an address or a cluster id: the id, where the set has one. None
+        where no message names it."""
         return self._top(name) if name in self._above else None
 
     def sets(self) -> set[Endpoint | str]:
-        """What stands for each set."""
+        """Returns the representative of each set."""
         return {self._top(name) for name in self._above}
 
     def _join_advertised(self, named: Iterable[Advertised]) -> None:
-        """Joins addresses with the id whose responses advertise them, where only one does."""
+        """Joins addresses with the cluster id whose responses advertise them, where only one does."""
         ids: dict[Endpoint, set[str]] = defaultdict(set)
         for one in named:
             ids[one.address].add(one.cluster_id or "")
@@ -56,8 +56,8 @@ class JoinedAddresses:
                 self._join(address, *of_address)
 
     def _join_hosts(self) -> None:
-        """Joins sets without an id with others that have addresses on the same host: a broker may have several ports,
-        of which its responses name one."""
+        """Joins sets without an id with other sets that have addresses on the same host: a broker may have several
+        ports, of which its responses name one."""
         on_host: dict[str, set[Endpoint]] = defaultdict(set)
         for name in self._above:
             if isinstance(name, tuple):
@@ -70,7 +70,7 @@ class JoinedAddresses:
                     self._join(first, address)
 
     def _join(self, one: Endpoint | str, other: Endpoint | str) -> None:
-        """Makes one set of two, unless they have different ids."""
+        """Merges two sets, unless they have different ids."""
         above, below = self._top(one), self._top(other)
         if isinstance(below, str) and isinstance(above, str):
             return

@@ -1,8 +1,8 @@
-"""What the whole capture shows of a cluster, between the two passes: nodes behind addresses, topic names, who
-bootstrapped where.
+"""Learns facts about a cluster from the whole capture, between the two passes: nodes behind addresses, topic names,
+bootstrap servers of clients.
 
-Reads what the buckets spilled, reduced by Arrow to the first row of each kind per connection before Python looks at
-it.
+Reads the spilled rows of the buckets. Arrow reduces them to the first row of each kind per connection before Python
+looks at them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}
 _OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
-"""What members ask their coordinator."""
+"""Requests that group members send to their coordinator."""
 
 
 _NO_TOPOLOGY = pa.schema(
@@ -62,9 +62,10 @@ _CONNECTION_COLUMNS = sorted({*_CONNECTION_COLUMNS, *EVIDENCE_COLUMNS})
 
 
 def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
-    """Learns from the spilled connections, requests, partitions and topology of all buckets, which are of one cluster.
+    """Learns from the spilled connections, requests, partitions and topology of all buckets, which belong to one
+    cluster.
 
-    names: of hosts, as the user, the files and DNS answers give them.
+    names: names of hosts from the user, the files and DNS answers.
     """
     evidence = Evidence(names=names)
     connections = {
@@ -95,7 +96,7 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
 
 
 def note_answers(spills: Iterable[Path], names: HostNames) -> None:
-    """Takes the DNS answers that have addresses, those of an alias too."""
+    """Adds the DNS answers that have addresses, including those of an alias."""
     for spill in spills:
         for table in read_spill(spill, "dns"):
             columns = (table[name].to_pylist() for name in ("name", "addresses", "aliases", "answer_ns"))
@@ -111,7 +112,8 @@ def _has_any(spill: Path) -> bool:
 
 
 def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
-    """The facts of all buckets, in one order that does not depend on the buckets, without what was known already."""
+    """Returns the topology facts of all buckets, without repeated ones, in an order that does not depend on the
+    buckets."""
     tables = []
     for n, (spill, rows) in enumerate(connections.items()):
         for table in read_spill(spill, "topology"):
@@ -171,7 +173,7 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
 
 
 def _note_answers(answers: pa.Table, ends: ServerEndpoints, leaders: Leaders, evidence: Evidence) -> None:
-    """Notes for which leaders the servers answered."""
+    """Notes the leaders for which the servers answered."""
     is_fetch = pc.is_in(answers["api_key"], FETCHES)
     for noted, rows in ((evidence.fetched, is_fetch), (evidence.confirmed, pc.invert(is_fetch))):
         for conn, found in count_answers(answers.filter(rows), leaders):
@@ -181,7 +183,8 @@ def _note_answers(answers: pa.Table, ends: ServerEndpoints, leaders: Leaders, ev
 def _note_requests(
     spill: Path, asker: tuple[Askers, int], ends: ServerEndpoints, coordinators: dict[str, set[int]], evidence: Evidence
 ) -> None:
-    """Notes coordinators, replicas and what bootstrap needs. asker: of all buckets, and which this one is."""
+    """Notes coordinators, replicas and the evidence for bootstrap connections. asker: numbers for clients of all
+    buckets, and the number of this bucket."""
     askers, bucket = asker
     first = int(askers.first_rows[bucket])
     names = [*REQUEST_COLUMNS, "api_version", "error_code", "group_id", "replica_id"]
@@ -200,8 +203,8 @@ def _note_requests(
 
 
 def _encrypted(connections: dict[Path, pa.Table], evidence: Evidence) -> frozenset[Endpoint]:
-    """The servers that speak Kafka over TLS that is not decrypted. Notes which addresses clients asked for the names
-    that the cluster advertises."""
+    """Returns the servers that speak Kafka over TLS that is not decrypted. Notes the addresses to which clients
+    connect under advertised names (TLS server name)."""
     for spill, rows in connections.items():
         for asked in read_spill(spill, "connection_notes"):
             asked = asked.filter(pc.equal(asked["what"], "tls_sni"))
@@ -215,7 +218,7 @@ def _encrypted(connections: dict[Path, pa.Table], evidence: Evidence) -> frozens
 
 
 def _note_brokers(askers: Askers, evidence: Evidence) -> None:
-    """Notes whose clients call themselves a broker's."""
+    """Notes the addresses whose clients have client ids of brokers."""
     for code, client_id in enumerate(askers.client_ids.values):
         node_id = broker_of(client_id)
         if node_id is not None:
@@ -224,6 +227,6 @@ def _note_brokers(askers: Askers, evidence: Evidence) -> None:
 
 
 def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> set[tuple[int, Any]]:
-    """Distinct (connection, value of the column) of the chosen rows."""
-    pairs = rows.select(["conn", name]).filter(chosen)  # few: what names nodes is rare, or once a beat
+    """Returns the distinct (connection, value of the column) of the chosen rows."""
+    pairs = rows.select(["conn", name]).filter(chosen)  # few rows
     return set(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True))

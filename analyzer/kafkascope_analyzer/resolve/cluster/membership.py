@@ -1,5 +1,5 @@
-"""Which cluster each connection belongs to: nodes, topics, groups and transactional ids of two clusters may have the
-same names.
+"""Assigns each connection to a cluster: nodes, topics, groups and transactional ids of two clusters may have the same
+names.
 
 A cluster id names the cluster of the connection on which messages carry it. Where a connection carries none, its
 server's address decides:
@@ -13,7 +13,7 @@ server's address decides:
    clients of its connections, where that is one.
 5. All other addresses form one cluster of their own, called by the smallest of them.
 
-Where that gives one cluster or none, everything belongs to one.
+Where that results in one cluster or none, everything belongs to one cluster.
 """
 
 import ipaddress
@@ -40,8 +40,8 @@ from kafkascope_parsers.framing.layout import KAFKA, TLS
 Ints = NDArray[np.int64]
 NONE = -1
 MOST_CLUSTERS = 256
-"""More are not told apart: each is a pass over what the scan found. The addresses of further ones, those with the
-fewest connections, count as addresses that no message names."""
+"""Most clusters that are distinguished: each is a pass over the scan's results. The addresses of further ones, those
+with the fewest connections, count as addresses that no message names."""
 BY_ID, BY_MESSAGES, BY_NOTHING = "cluster_id", "addresses", "nothing"
 _NO_CONNECTIONS = pa.schema(
     [("protocol", pa.int8()), ("client_ip", pa.string()), ("server_ip", pa.string()), ("server_port", pa.int32())]
@@ -52,8 +52,8 @@ _COLUMNS = _NO_CONNECTIONS.column_names
 
 @dataclass(frozen=True, slots=True)
 class ClusterName:
-    """name: the cluster id, or the address that stands for it. known_by: BY_ID; BY_MESSAGES, which name its addresses
-    without an id; or BY_NOTHING, where no message names them."""
+    """name: the cluster id, or the address that represents the cluster. known_by: BY_ID; BY_MESSAGES, where messages
+    name its addresses without an id; or BY_NOTHING, where no message names them."""
 
     name: str
     known_by: str
@@ -66,7 +66,8 @@ _UNNAMED = ClusterName("", BY_NOTHING)
 class Membership:
     """clusters: all of them. of_connection: the number of the cluster of each connection, by the directory of a
     bucket's spill. of_client: the numbers of the clusters that each client address talks to, where there are several
-    clusters; of_others: of the one that has the look-ups of all others. n_left_out: clusters beyond MOST_CLUSTERS."""
+    clusters; of_others: the number of the cluster that gets the look-ups of all other clients. n_left_out: clusters
+    beyond MOST_CLUSTERS."""
 
     clusters: Sequence[ClusterName]
     of_connection: Mapping[Path, Ints]
@@ -75,12 +76,12 @@ class Membership:
     n_left_out: int = 0
 
     def of_lookups(self, client: str) -> frozenset[int]:
-        """The numbers of the clusters that have the look-ups of a client address."""
+        """Returns the numbers of the clusters that get the look-ups of a client address."""
         return self.of_client.get(client, frozenset([self.of_others]))
 
 
 def find_clusters(spills: Sequence[Path], names: HostNames) -> Membership:
-    """The clusters of all connections. names: addresses of hosts, with the DNS answers."""
+    """Returns the clusters of all connections. names: addresses of hosts, with the DNS answers."""
     parts = [pa.concat_tables([_NO_CONNECTIONS, *read_spill(spill, "connections", _COLUMNS)]) for spill in spills]
     starts = np.cumsum([0, *(part.num_rows for part in parts)]).tolist()
     seen = _Seen(pa.concat_tables([_NO_CONNECTIONS, *parts]).combine_chunks())
@@ -104,7 +105,7 @@ class _Seen:
     """The connections of all buckets: their clients, their servers, and the cluster ids that their messages carry.
 
     client: int64[n], index into `clients`; end: int64[n], index into `ends`, the endpoints of servers; cluster_id:
-    int64[n], index into `ids`, NONE where no message carries one; id_ns: when it was named.
+    int64[n], index into `ids`, NONE where no message carries one; id_ns: time of the message that carries it.
     """
 
     def __init__(self, connections: pa.Table) -> None:
@@ -120,7 +121,8 @@ class _Seen:
         self.cluster_id, self.id_ns = np.full(n, NONE), np.zeros(n, np.int64)
 
     def note_ids(self, first_rows: Mapping[Path, int]) -> None:
-        """Reads which ids messages carry: of those of responses, or else of requests, the one that was named last."""
+        """Reads the cluster ids in messages. An id in responses takes precedence over one in requests; of several the
+        last one counts."""
         tables = [CLUSTER_IDS_SCHEMA.empty_table()]
         for spill, first in first_rows.items():
             found = read_spill(spill, CLUSTER_IDS)
@@ -130,12 +132,12 @@ class _Seen:
         coded = rows["cluster_id"].combine_chunks().dictionary_encode()
         self.ids = coded.dictionary.to_pylist()
         conn = rows["conn"].to_numpy()
-        self.cluster_id[conn] = coded.indices.to_numpy()  # of several rows, the last one counts
+        self.cluster_id[conn] = coded.indices.to_numpy()  # of several rows of a connection, the last one counts
         self.id_ns[conn] = rows["ts_ns"].to_numpy()
 
     def carried(self) -> dict[Endpoint, dict[str, tuple[int, int]]]:
-        """For each address the cluster ids that messages of its connections carry: how many carry it, and when it was
-        named last."""
+        """For each address the cluster ids in messages of its connections, each with the number of connections that
+        carry it and the time of the last message that does."""
         conns = np.flatnonzero(self.cluster_id != NONE)
         pairs, which = _distinct_pairs(self.end[conns], self.cluster_id[conns])
         counts, last = np.bincount(which, minlength=len(pairs)), np.zeros(len(pairs), np.int64)
@@ -147,15 +149,15 @@ class _Seen:
 
     @cached_property
     def ends_of_client(self) -> dict[int, set[Endpoint]]:
-        """The addresses that each client talks to."""
+        """Returns the addresses that each client talks to."""
         found: dict[int, set[Endpoint]] = defaultdict(set)
         for client, end in _distinct_pairs(self.client, self.end)[0].tolist():
             found[client].add(self.ends[end])
         return found
 
     def called_by_address(self, clusters: Sequence[ClusterName], numbers: Ints) -> list[ClusterName]:
-        """The clusters, those without an id called by the smallest address of their brokers, or else of any of their
-        servers. numbers: the cluster of each connection."""
+        """Returns the clusters; those without an id are named by the smallest address of their brokers, or else of any
+        of their servers. numbers: the cluster of each connection."""
         of_cluster: dict[int, list[Endpoint]] = defaultdict(list)
         for end, number in _distinct_pairs(self.end, numbers)[0].tolist():
             of_cluster[number].append(self.ends[end])
@@ -169,7 +171,7 @@ class _Seen:
         return found
 
     def clusters_of_clients(self, numbers: Ints) -> dict[str, frozenset[int]]:
-        """The clusters that each client address talks to. numbers: the cluster of each connection."""
+        """Returns the clusters that each client address talks to. numbers: the cluster of each connection."""
         found: dict[str, set[int]] = defaultdict(set)
         for client, number in _distinct_pairs(self.client, numbers)[0].tolist():
             found[self.clients[client]].add(number)
@@ -177,14 +179,16 @@ class _Seen:
 
 
 def _distinct_pairs(one: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """The distinct pairs of two columns (int64[m, 2]), and which of them each row is. other: NONE or more."""
+    """Returns the distinct pairs of two columns (int64[m, 2]), and the index of each row's pair. other:
+    NONE or more."""
     width = int(other.max(initial=0)) + 2
     keys, which = np.unique(one * width + (other - NONE), return_inverse=True)
     return np.stack([keys // width, keys % width + NONE], 1), which
 
 
 def _advertised(first_rows: Mapping[Path, int], seen: _Seen, names: HostNames) -> Iterator[Advertised]:
-    """What responses name: of a name with several addresses those to which the client that read the response talks."""
+    """Yields the addresses in responses. For a name with several addresses: those to which the client that got the
+    response talks."""
     addresses = cache(lambda host: sorted(names.addresses(host)[0]))
     for spill, first in first_rows.items():
         for rows in read_spill(spill, "topology", ["conn", "host", "port"]):
@@ -200,9 +204,9 @@ def _advertised(first_rows: Mapping[Path, int], seen: _Seen, names: HostNames) -
 
 
 class _Named:
-    """Numbers for clusters. clusters: those without an id are not called by the address that stands for them yet.
-    of_unnamed: the number of the one that has the addresses which nothing names, NONE where there is no such address;
-    n_left_out: clusters beyond MOST_CLUSTERS."""
+    """Numbers of clusters. clusters: clusters without an id do not have their final name yet. of_unnamed: the number of
+    the cluster of addresses that no message names, NONE where there are no such addresses; n_left_out: clusters beyond
+    MOST_CLUSTERS."""
 
     def __init__(self, seen: _Seen, sets: JoinedAddresses) -> None:
         self._seen = seen
@@ -224,7 +228,7 @@ class _Named:
         self.of_unnamed = NONE
 
     def of_connections(self) -> Ints:
-        """The number of the cluster of each connection."""
+        """Returns the number of the cluster of each connection."""
         seen = self._seen
         if len(self.clusters) <= 1:
             if not self.clusters and seen.ends:
@@ -232,7 +236,7 @@ class _Named:
             return np.zeros(len(seen.end), np.int64)
         by_id = self._of_id[seen.cluster_id]
         of_end, found = self._of_end, np.where(by_id != NONE, by_id, self._of_end[seen.end])
-        for _ in range(_MOST_ROUNDS):  # what joins one address may join further ones
+        for _ in range(_MOST_ROUNDS):  # assigning one address may make further ones assignable
             n_unnamed = int((of_end == NONE).sum())
             of_end = self._of_end_by_others(of_end, found)
             found = np.where(found != NONE, found, of_end[seen.end])
@@ -245,8 +249,9 @@ class _Named:
         return np.where(found != NONE, found, of_end[seen.end])
 
     def _of_end_by_others(self, of_end: Ints, of_connection: Ints) -> Ints:
-        """The cluster of each address; of one that no message names, that of the other servers on its host, or else of
-        its clients, where that is one. A client on the host of servers belongs to their clusters."""
+        """Returns the cluster of each address. An address that no message names gets the cluster of the other servers
+        on its host, or else of its clients, where that is a single one. A client on a host with servers belongs to
+        their clusters."""
         seen = self._seen
         on_host: dict[str, set[int]] = defaultdict(set)
         for (address, _), number in zip(seen.ends, of_end.tolist(), strict=True):
@@ -266,25 +271,25 @@ class _Named:
 
 
 def _name_of(top: Endpoint | str) -> ClusterName:
-    """The name of a set of addresses by what stands for it."""
+    """Returns the name of a set of addresses from its representative."""
     return ClusterName(top, BY_ID) if isinstance(top, str) else ClusterName(address_text(top), BY_MESSAGES)
 
 
 def address_text(end: Endpoint) -> str:
-    """An address and port as one text."""
+    """Returns an address and port as one text."""
     address, port = end
     return f"{address}:{port}"
 
 
 def address_order(end: Endpoint) -> tuple[int, bytes, int]:
-    """Orders addresses by their numbers."""
+    """Returns the sort key that orders addresses numerically."""
     address = ipaddress.ip_address(end[0])
     return address.version, address.packed, end[1]
 
 
 def _name_server(spills: Iterable[Path], clients: set[str]) -> str | None:
-    """The smallest address of a name server that others than these clients asked: it stands for the cluster of clients
-    that talk to no server. None where there are no such look-ups."""
+    """Returns the smallest address of a name server that was asked by others than these clients. It represents the
+    cluster of clients that talk to no server. None where there are no such look-ups."""
     ends = {
         (address, port)
         for spill in spills

@@ -1,4 +1,4 @@
-"""What the messages and records of each connection show of its client and its group."""
+"""Facts about the client and the group of each connection, from its messages and records."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,14 +24,14 @@ _TERMS_IN: Mapping[str, tuple[str, ...]] = {
         if messages.assignment
     },
 }
-"""Messages that name terms of a group, and the fields that do."""
+"""Messages with time limits of a group (timeouts and intervals), and the fields that hold them."""
 ConnectionValues = tuple[pa.Array, pa.Array]
-"""Ids of connections, and a value of each."""
+"""Ids of connections, and a value for each."""
 
 
 def learned_rows(read_messages: MessageReader, producer_ids: Iterable[ConnectionValues]) -> pa.Table:
-    """One row per connection of which something was learned: conn_id; servers, the `host:port` of the brokers that
-    Metadata named; producer_ids of the records written on it; the longest of each of TERMS. producer_ids: as of
+    """Returns one row per connection with facts: conn_id; servers, the `host:port` of the brokers in Metadata
+    responses; producer_ids of the records written on it; the largest value of each of TERMS. producer_ids: results of
     spilled_ids."""
     servers = _distinct(_servers(read_messages), pa.string())
     producers = _distinct(producer_ids, pa.int64())
@@ -49,7 +49,7 @@ def learned_rows(read_messages: MessageReader, producer_ids: Iterable[Connection
 
 
 def _servers(read_messages: MessageReader) -> Iterator[ConnectionValues]:
-    """Connections and `host:port` of brokers that Metadata names."""
+    """Yields connections and the `host:port` of brokers in Metadata responses."""
     for batch in read_messages("Metadata/response", ["conn_id", "brokers"]):
         brokers = batch.column("brokers")
         named = pc.list_flatten(brokers)
@@ -59,7 +59,8 @@ def _servers(read_messages: MessageReader) -> Iterator[ConnectionValues]:
 
 
 def spilled_ids(spill: Path, conn_ids: pa.Array) -> Iterator[ConnectionValues]:
-    """Connections and producer ids of the records that their requests carry. conn_ids: by number of the connection."""
+    """Yields connections and the producer ids of the records in their requests. conn_ids: connection ids by connection
+    number."""
     for batch in read_spill(spill, spill_name(PRODUCE, "request"), ["conn", "producer_id"]):
         rows = batch.filter(pc.is_valid(batch["producer_id"])).group_by(batch.column_names, use_threads=False)
         distinct = rows.aggregate([]).combine_chunks()
@@ -67,7 +68,7 @@ def spilled_ids(spill: Path, conn_ids: pa.Array) -> Iterator[ConnectionValues]:
 
 
 def _distinct(pairs: Iterable[ConnectionValues], kind: pa.DataType) -> dict[str, pa.Array]:
-    """The distinct pairs (conn_id, value), sorted; without nulls."""
+    """Returns the distinct pairs (conn_id, value), sorted, without nulls."""
     found = pa.table([pa.array([], pa.string()), pa.array([], kind)], ["conn_id", "value"])
     for conn_id, value in pairs:
         more = pa.table([conn_id, value], found.column_names).filter(pc.is_valid(value))
@@ -79,7 +80,7 @@ def _distinct(pairs: Iterable[ConnectionValues], kind: pa.DataType) -> dict[str,
 
 
 def _lists(conn_ids: pa.Array, pairs: dict[str, pa.Array]) -> pa.Array:
-    """The values of each connection as a list, empty where there are none. pairs: _distinct."""
+    """Returns the values of each connection as a list, empty where there are none. pairs: a result of _distinct."""
     place = pc.index_in(pairs["conn_id"], conn_ids).to_numpy().astype(np.int64)
     order = np.argsort(place, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(conn_ids)))]).astype(np.int32)
@@ -87,7 +88,7 @@ def _lists(conn_ids: pa.Array, pairs: dict[str, pa.Array]) -> pa.Array:
 
 
 def _terms(read_messages: MessageReader) -> dict[str, pa.Array]:
-    """conn_id and TERMS of the connections on which one of those messages was sent."""
+    """Returns conn_id and TERMS of the connections on which one of those messages was sent."""
     schema = pa.schema([("conn_id", pa.string()), *((name, pa.int32()) for name in TERMS)])
     found = schema.empty_table()
     largest = [(name, "max") for name in TERMS]
@@ -104,5 +105,5 @@ def _terms(read_messages: MessageReader) -> dict[str, pa.Array]:
 
 
 def _columns(table: pa.Table) -> dict[str, pa.Array]:
-    """The columns, each as one array."""
+    """Returns the columns of a table, each as one array."""
     return {f.name: pa.concat_arrays([pa.array([], f.type), *table[f.name].chunks]) for f in table.schema}

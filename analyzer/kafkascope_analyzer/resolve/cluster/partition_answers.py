@@ -1,5 +1,5 @@
-"""Which servers answered for which topic-partitions: the counts of all blocks of a bucket (COUNTS_SCHEMA), joined, so
-that nothing that is judged by them depends on where a block ends.
+"""The topic-partitions for which each server answered: the counts of all blocks of a bucket (COUNTS_SCHEMA), joined, so
+that results do not depend on the block boundaries.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,9 @@ _TIMES = ["answered_first_ns", "answered_last_ns"]
 
 
 def partition_answers(spill: Path, topics: TopicNames) -> pa.Table:
-    """One row for each connection, API and topic-partition that a server confirmed: conn, api_key, topic, partition,
-    and when it did so first and last (answered_first_ns, answered_last_ns). Partitions of unnamed topics are left out.
+    """Returns one row for each connection, API and topic-partition that a server confirmed: conn, api_key, topic,
+    partition, and the times of the first and the last confirmation (answered_first_ns, answered_last_ns). Partitions of
+    unnamed topics are left out.
     """
     parts: list[pa.Table] = []
     n_new = 0
@@ -40,7 +41,7 @@ def partition_answers(spill: Path, topics: TopicNames) -> pa.Table:
 
 
 def with_topics(counts: pa.Table, topics: TopicNames) -> pa.Table:
-    """Counts with their topics by name, without those of unnamed topics."""
+    """Returns counts with their topics by name, without those of unnamed topics."""
     names = topics.complete(counts["topic"], counts["topic_id"])
     counts = counts.set_column(counts.column_names.index("topic"), "topic", names)
     return counts.filter(pc.is_valid(names))
@@ -57,8 +58,8 @@ def _joined(parts: list[pa.Table]) -> pa.Table:
 
 
 def count_answers(answers: pa.Table, leaders: Leaders) -> Iterator[tuple[int, Answers]]:
-    """The connections of some partition answers, and what the first and the last answer for each partition speak for.
-    An answer before any report says nothing.
+    """Yields the connections of some partition answers, with the nodes that the first and the last answer for each
+    partition indicate. An answer before any report of a leader indicates none.
     """
     first_ns, last_ns = (answers[name].to_numpy() for name in _TIMES)
     is_second = last_ns > first_ns
@@ -76,7 +77,8 @@ def count_answers(answers: pa.Table, leaders: Leaders) -> Iterator[tuple[int, An
 
 
 def followers_of(spill: Path, clients: pa.ChunkedArray, topics: TopicNames) -> set[Follower]:
-    """Where brokers sent the bucket's consumers. clients: the client's address of each connection."""
+    """Returns the followers to which brokers sent the bucket's consumers (KIP-392). clients: the client's address of
+    each connection."""
     found: set[Follower] = set()
     for counts in read_spill(spill, COUNTS, [*_PLACE, "topic_id", "preferred"]):
         rows = with_topics(counts.filter(pc.is_valid(counts["preferred"])), topics)
@@ -88,7 +90,7 @@ def followers_of(spill: Path, clients: pa.ChunkedArray, topics: TopicNames) -> s
 class FollowerFetches:
     """The fetches of a bucket that followers answered: all those that a connection sent for a partition, where another
     node led by the last report before the first answer. Where that node itself led by the time of the last answer, the
-    report may have been old: then only what a broker sent there counts. connections: node_id and client_ip of each
+    report may have been old: then only what a broker sent there counts. connections: columns node_id and client_ip by
     connection.
     """
 
@@ -110,8 +112,8 @@ class FollowerFetches:
         self._followed, self._was_sent = _place_of(followed.filter(counts)), pa.array(was_sent).filter(counts)
 
     def of(self, counts: pa.Table) -> tuple[pa.Array, pa.Array]:
-        """Whether each count is of such fetches, and whether a broker had sent the consumer to the follower. counts: of
-        named topics (COUNTS_SCHEMA).
+        """Returns whether each count is about such fetches, and whether a broker had sent the consumer to the follower.
+        counts: counts of named topics (COUNTS_SCHEMA).
         """
         if not len(self._followed):
             none = pa.array(np.zeros(counts.num_rows, np.bool_))
@@ -122,7 +124,7 @@ class FollowerFetches:
 
 
 def _place_of(rows: pa.Table) -> pa.Array:
-    """The connection and topic-partition of each row as one text."""
+    """Returns the connection and topic-partition of each row as one text."""
     parts = [pc.cast(rows[name], pa.string()) for name in ("conn", "partition", "topic")]
     texts = pc.binary_join_element_wise(*parts, " ")
     return flat(texts)

@@ -1,6 +1,6 @@
-"""Divides what a bucket has spilled by cluster, so that everything that is learned and written is of one cluster.
+"""Divides a bucket's spill by cluster, so that everything that is learned and written belongs to one cluster.
 
-A capture of one cluster is not divided. Connections get numbers anew in each cluster, in their order.
+A capture of one cluster is not divided. Connections are renumbered in each cluster, in their order.
 """
 
 from collections import Counter
@@ -20,11 +20,11 @@ from kafkascope_analyzer.scan.spill import Spill, read_spill, spilled_batches, s
 
 Ints = NDArray[np.int64]
 _NOT_DIVIDED = frozenset({DNS.name, CLUSTER_IDS, BLOCK_ENDS, OFFSETS, *RECORD_SETS})
-"""Tables of no connection, those that nobody needs behind this point, and those that are divided in another way."""
+"""Tables without a connection, tables that are not needed after this step, and tables that are divided differently."""
 
 
 def cluster_spill(directory: Path, number: int) -> Path:
-    """Where the spill of one cluster lies, of the bucket's own."""
+    """Returns the directory of the spill of one cluster, below the bucket's own."""
     return directory.with_name(f"{directory.name}.cluster-{number}")
 
 
@@ -35,7 +35,7 @@ def split_spill(directory: Path, of_connection: Ints) -> dict[int, Path]:
 
 
 class _Split:
-    """The spills of the clusters, which have the parts that the bucket's own has."""
+    """The spills of the clusters, which have the same parts as the bucket's own spill."""
 
     def __init__(self, directory: Path, of_connection: Ints) -> None:
         self._directory, self._of_connection = directory, of_connection
@@ -48,7 +48,8 @@ class _Split:
         self._ends: dict[str, dict[int, dict[int, int]]] = {
             name: {0: dict.fromkeys(self._spills, 0)} for name in SERVED
         }
-        """For each table of SERVED how many rows each part has, by the rows of the whole at the ends of batches."""
+        """For each table of SERVED the number of rows of each part, by the number of rows of the undivided table at the
+        ends of batches."""
 
     def write(self) -> dict[int, Path]:
         """Writes all tables."""
@@ -75,7 +76,7 @@ class _Split:
         for rows in spilled_batches(self._directory, name, part=part):
             self._n_read[name] += rows.num_rows
             for number, chosen in self._chosen(rows):
-                # What is read along with the ends of blocks lies in no batch that goes over one.
+                # rows that are read along with the ends of blocks are in no batch that crosses one
                 write = self._spills[number].write if name in SERVED else self._spills[number].gather
                 write(name, self._numbered_anew(rows.filter(pa.array(chosen))))
             if name in SERVED:
@@ -84,7 +85,7 @@ class _Split:
                 }
 
     def _chosen(self, rows: pa.Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Which rows are whose."""
+        """Yields each cluster with the mask of its rows."""
         numbers = self._of_connection[rows["conn"].to_numpy()]
         for number in np.unique(numbers).tolist():
             yield number, numbers == number

@@ -1,1 +1,1 @@
-"""What each connection was used for, how steadily, how it ended, and when its client was silent."""
+"""Events of each connection: its usage, its request loops, its end, and the times in which its client was silent."""

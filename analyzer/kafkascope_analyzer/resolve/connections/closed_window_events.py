@@ -1,4 +1,4 @@
-"""Events of the kind closed_window: times in which a client did not read what came on a connection."""
+"""Events of the kind closed_window: times in which one side did not read the data received on a connection."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader,
 
 
 class ClosedWindowEvents(EventSource):
-    """Makes events of the kind closed_window, of what is gathered between the passes (closed_windows)."""
+    """Makes events of the kind closed_window from rows that are gathered between the passes (closed_windows)."""
 
     KINDS = (ClosedWindow,)
 
@@ -21,7 +21,7 @@ class ClosedWindowEvents(EventSource):
         self._rows = context.shared.servers.closed.filter(pc.field("side") == "client")
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The rows of the bucket's connections."""
+        """Yields the rows of the bucket's connections."""
         of_bucket = pc.index_in(flat(self._rows["conn_id"]), flat(connections["conn_id"]))
         rows = self._rows.filter(of_bucket.is_valid())
         if rows.num_rows:

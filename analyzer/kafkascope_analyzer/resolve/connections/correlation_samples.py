@@ -1,4 +1,4 @@
-"""Samples of the correlation ids of each connection: of its first requests, of one a second, and later one a minute."""
+"""Samples of the correlation ids of each connection: its first requests, then one a second, and later one a minute."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,32 +14,32 @@ from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
 
 SAMPLES = 64
-"""Requests of a connection whose correlation ids are all kept; after them one a second, and after FINE_NS one a
+"""Requests of a connection whose correlation ids are all kept; after them one a second is kept, and after FINE_NS one a
 minute."""
 FINE_NS = 600 * SECOND
 _NO_SAMPLES = np.empty((0, 5), np.int64)
 _RESERVED_AT_START = 8
-"""More requests that are looked at one by one, as some of the first may have SASL's reserved ids."""
+"""Further requests that are looked at one by one, because some of the first may have SASL's reserved ids."""
 
 
 @dataclass(slots=True)
 class TextCodes:
-    """Numbers for texts, the same in all batches; null is one of them."""
+    """Numbers for texts, the same in all batches; null has a number too."""
 
     _codes: dict[str | None, int] = field(default_factory=dict)
 
     def of(self, texts: pa.ChunkedArray) -> NDArray[np.int64]:
-        """The number of each text."""
+        """Returns the number of each text."""
         coded = flat(texts).dictionary_encode(null_encoding="encode")
         mine = [self._codes.setdefault(text, len(self._codes)) for text in coded.dictionary.to_pylist()]
         return np.asarray(np.array(mine, np.int64)[coded.indices.to_numpy()], np.int64)
 
     def state(self) -> list[str | None]:
-        """The texts in the order of their numbers, to be saved."""
+        """Returns the texts in the order of their numbers, to be saved."""
         return list(self._codes)
 
     def resume(self, state: list[str | None]) -> None:
-        """Goes on with these numbers."""
+        """Continues with these numbers."""
         self._codes = {text: number for number, text in enumerate(state)}
 
 
@@ -51,7 +51,8 @@ class CorrelationSamples:
         self._kept: list[NDArray[np.int64]] = []
 
     def add(self, requests: pa.Table, number: NDArray[np.int64], client: NDArray[np.int64]) -> None:
-        """Takes rows of `requests`, in order. number: of each on its connection; client: its client id as a number."""
+        """Takes rows of `requests`, in order. number: the number of each request on its connection; client: its client
+        id as a number."""
         correlation_id = int_column(requests, "correlation_id", FIRST_RESERVED_CORRELATION_ID)
         conn, ts_ns = int_column(requests, "conn", 0), int_column(requests, "ts_ns", 0)
         rows = np.column_stack([conn, client, number, ts_ns, correlation_id])
@@ -63,18 +64,18 @@ class CorrelationSamples:
             self._kept.append(rows[out])
 
     def state(self) -> dict[str, Any]:
-        """What was gathered, to be saved."""
+        """Returns the samples, to be saved."""
         self._kept = [np.concatenate([_NO_SAMPLES, *self._kept])]
         return {"connections": self._state, "kept": self._kept[0]}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Goes on from there. The connections of that time are the first ones."""
+        """Continues from a saved state, whose connections are the first ones."""
         self._state[: len(state["connections"])] = state["connections"]
         self._kept = [state["kept"]]
 
     def lists(self) -> tuple[NDArray[np.int64], pa.Array, pa.Array]:
-        """The connections, and lists of times and of correlation ids side by side, in order of time; one row per
-        connection and client id on it."""
+        """Returns the connections, and lists of times and of correlation ids side by side, in order of time; one row
+        per connection and client id on it."""
         kept = np.concatenate([_NO_SAMPLES, *self._kept])
         kept = _one_a_second(kept)
         kept = kept[np.lexsort((kept[:, 3], kept[:, 2], kept[:, 1], kept[:, 0]))]
@@ -86,8 +87,8 @@ class CorrelationSamples:
 
 
 def _one_a_second(kept: NDArray[np.int64]) -> NDArray[np.int64]:
-    """conn, client, ts_ns, correlation id: of the early requests all, of the later ones one a second: the time of the
-    earliest, the id of the first. kept: conn, client, number, ts_ns, correlation id."""
+    """Returns conn, client, ts_ns, correlation id: all of the early requests, and of the later ones one a second, with
+    the time of the earliest and the id of the first. kept: conn, client, number, ts_ns, correlation id."""
     conn, client, number, ts_ns, correlation_id = (kept[:, i] for i in range(5))
     early = number < SAMPLES
     first = np.column_stack([conn, client, ts_ns, correlation_id])[early]
@@ -102,7 +103,7 @@ def _one_a_second(kept: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _is_worth(kept: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each sample is one of the first, of the fine stretch, or the first of its minute."""
+    """Whether each sample is one of the first, within FINE_NS, or the first of its minute."""
     place = rank_in_group(kept[:, 0], kept[:, 1])
     ts_ns = kept[:, 2]
     age = ts_ns - ts_ns[np.arange(len(kept)) - place]

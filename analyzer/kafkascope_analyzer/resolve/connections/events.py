@@ -1,5 +1,5 @@
-"""Events of connections as a whole that need nothing but what ingest knows at the end: connection, learned; and the
-look-ups of names, which have no connection.
+"""Events about connections as a whole that need only the final state of ingest: connection, learned; and DNS look-ups,
+which have no connection.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class ConnectionEvents(EventSource):
         self._spill = context.spill
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """One row per connection, and one more for each that something was learned on."""
+        """Yields one row per connection, and one more for each connection with learned facts."""
         rows = with_near_closes(connections, self._closes)
         yield event_table(ConnectionEvent, _whole(rows), {name: rows[name] for name in ConnectionEvent.KIND.names})
         learned = learned_rows(read_messages, spilled_ids(self._spill, flat(connections["conn_id"])))
@@ -36,12 +36,12 @@ class ConnectionEvents(EventSource):
 
 
 def lookup_events(dns: pa.Table) -> pa.Table:
-    """Rows of `dns` as events."""
+    """Returns rows of `dns` as events."""
     no_connection = pa.repeat("", dns.num_rows)
     place = client_place(dns["client_ip"], no_connection, dns["ts_ns"], dns["packet_no"])
     return event_table(Lookup, place, {name: dns[name] for name in Lookup.KIND.names})
 
 
 def _whole(connections: pa.Table) -> EventPlace:
-    """The place of facts about connections as a whole."""
+    """Returns the place of facts about connections as a whole."""
     return client_place(connections["client_ip"], connections["conn_id"], connections["first_ns"])

@@ -1,6 +1,6 @@
 """Events of the kind loop: percentiles of the time between requests of one loop on one connection.
 
-Times are counted by whole milliseconds, so that what is kept of a connection is bounded by how different they are, and
+Times are counted by whole milliseconds, so that memory for a connection is bounded by its number of distinct times, and
 the percentiles are exact.
 """
 
@@ -36,9 +36,10 @@ _LOOP_OF[[HEARTBEAT, *GROUP_HEARTBEATS]] = _HEARTBEAT
 _LOOP_OF[[FETCH, SHARE_FETCH]] = _FETCH
 _LOOP_OF[[OFFSET_COMMIT, TXN_OFFSET_COMMIT]] = _COMMIT
 _MOST_KEPT = 1 << 20
-"""Counts that are kept apart before they are added up."""
+"""Most counts that are kept before they are aggregated."""
 _ZERO = 1 << 35
-"""A value is kept beside connection and cadence in one number: milliseconds of a year, either way."""
+"""Offset that makes values non-negative, so that a value fits into one number with its connection and cadence:
+milliseconds of a year, either way."""
 _TWO_SHARES = (0.5, 0.99)
 
 
@@ -54,7 +55,7 @@ class LoopEvents(EventSource):
         self._uncovered = context.shared.uncovered
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Counts; requests of a connection come in the order in which they were sent."""
+        """Counts the requests of a batch; requests of a connection come in the order in which they were sent."""
         api_key, conn = int_column(rows, "api_key", -1), int_column(rows, "conn", 0)
         is_request = int_column(rows, "number", 0) >= 0
         self._count_depths(rows, conn, (api_key == PRODUCE) & is_request)
@@ -65,20 +66,20 @@ class LoopEvents(EventSource):
         yield from ()
 
     def added_up(self) -> dict[str, Any]:
-        """The times of the last requests, and the counts."""
+        """Returns the times of the last requests, and the counts."""
         return {"last": self._last, "counts": self._counts.state()}
 
     def resume(self, added_up: dict[str, Any]) -> None:
-        """Goes on from what an earlier run has added up."""
+        """Continues from the totals of an earlier run."""
         self._last[: len(added_up["last"])] = added_up["last"]
         self._counts.resume(added_up["counts"])
 
     def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Nothing: they were counted."""
+        """Yields nothing: these requests are counted already."""
         yield from ()
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Counts, as of other requests."""
+        """Counts these requests like other ones."""
         return self.take_requests(rows)
 
     def _count_depths(self, rows: pa.Table, conn: NDArray[np.int64], is_produce: NDArray[np.bool_]) -> None:
@@ -96,7 +97,7 @@ class LoopEvents(EventSource):
         out = np.empty((len(chosen), 2), np.int64)
         loop_gaps(conn * _N_LOOPS + loop, sent, answered, self._last, out)
         gap, pause = np.ascontiguousarray(out[:, 0]), np.ascontiguousarray(out[:, 1])
-        if self._uncovered:  # the loop may have come round in a time that no file covers
+        if self._uncovered:  # a round of the loop may be missing in a time that no file covers
             since = sent - np.where(gap == NONE, 0, gap + 1) * MILLISECOND
             unknown = self._uncovered.lie_in(since, sent)
             gap[unknown], pause[unknown] = NONE, NONE
@@ -107,7 +108,7 @@ class LoopEvents(EventSource):
         self._counts.add(conn[polls], _POLL_GAP, np.maximum(pause[polls], 0))
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """One row per connection and cadence."""
+        """Yields one row per connection and cadence."""
         if not self._counts:
             return
         conn, cadence, numbers = self._counts.percentiles()
@@ -119,7 +120,7 @@ class LoopEvents(EventSource):
 
 
 class _Counts:
-    """How often each value came, by connection and cadence."""
+    """The number of occurrences of each value, by connection and cadence."""
 
     def __init__(self) -> None:
         self._keys, self._n = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -127,7 +128,7 @@ class _Counts:
         self._n_waiting = 0
 
     def __len__(self) -> int:
-        """How many were counted, or some number above zero once they were added up."""
+        """The number of counted values, or some number above zero once they were aggregated."""
         return len(self._keys) + self._n_waiting
 
     def add(self, conn: NDArray[np.int64], cadence: int, values: NDArray[np.int64]) -> None:
@@ -151,17 +152,18 @@ class _Counts:
         self._waiting, self._n_waiting = [], 0
 
     def state(self) -> list[NDArray[np.int64]]:
-        """The counts, to be saved."""
+        """Returns the counts, to be saved."""
         self._add_up()
         return [self._keys, self._n]
 
     def resume(self, state: list[NDArray[np.int64]]) -> None:
-        """Goes on from these counts."""
+        """Continues from these counts."""
         self._keys, self._n = state
 
     def percentiles(self) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-        """Connection and cadence of each distribution, and n, p50, p99 and max of it. A percentile lies between the
-        two values beside its place in proportion, and is rounded down (as Spark's `percentile` and floor)."""
+        """Returns connection and cadence of each distribution, and its n, p50, p99 and max. A percentile is
+        interpolated linearly between the two neighbouring values and rounded down (like Spark's `percentile` and
+        floor)."""
         self._add_up()
         key, value = self._keys // (2 * _ZERO), self._keys % (2 * _ZERO) - _ZERO
         starts = np.flatnonzero(first_of_runs(key))

@@ -1,5 +1,5 @@
-"""What happened at a server around the end of a connection. It distinguishes a broker that stops from one that closes
-an idle connection."""
+"""Counts other closes and refusals at a server around the end of a connection. They distinguish a broker that stops
+from one that closes an idle connection."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 QUARTER_NS = 250_000_000
-"""Ends of connections are counted by quarters of a second, so that the cost does not grow with how many end at once."""
+"""Ends of connections are counted by quarters of a second, so that the cost does not grow with the number of
+simultaneous ends."""
 NEAR_QUARTERS = 2
 SOON_QUARTERS = 20
 CLOSE_COLUMNS = ["server_ip", "server_port", "close_kind", "close_ns", "idle_before_close_ms"]
@@ -20,9 +21,10 @@ _NO_IDLE = np.iinfo(np.int64).max
 
 
 def near_closes(connections: Iterable[pa.Table]) -> pa.Table:
-    """One row per server and quarter of a second in which a connection to it ended: server_ip, server_port, quarter,
-    near_idle_ms (the shortest idle time among the connections that it closed within half a second), refused_after
-    (connections that it refused in the five seconds from then on). connections: of all buckets (CLOSE_COLUMNS)."""
+    """Returns one row per server and quarter of a second in which a connection to it ended: server_ip, server_port,
+    quarter, near_idle_ms (the shortest idle time among the connections that it closed within half a second),
+    refused_after (connections that it refused in the following five seconds). connections: connections of all buckets
+    (CLOSE_COLUMNS)."""
     rows = pa.concat_tables([*(rows.select(CLOSE_COLUMNS) for rows in connections), _nothing()])
     rows = rows.filter(pc.is_valid(rows["close_ns"]))
     by_server = pc.is_in(rows["close_kind"], _BY_SERVER)
@@ -42,7 +44,8 @@ def near_closes(connections: Iterable[pa.Table]) -> pa.Table:
 
 
 def with_near_closes(connections: pa.Table, closes: pa.Table) -> pa.Table:
-    """Adds near_idle_ms and refused_after to connections, null for those without an end. closes: near_closes."""
+    """Adds near_idle_ms and refused_after to connections, null for those without an end. closes: the result of
+    near_closes."""
     place = pa.array(np.arange(connections.num_rows))
     keyed = connections.select(["server_ip", "server_port"]).append_column("place", place)
     keyed = keyed.append_column("quarter", _quarters(connections["close_ns"]))
@@ -58,7 +61,8 @@ def _quarters(close_ns: pa.ChunkedArray) -> pa.Array:
 
 
 def _around(ends: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Least idle time near each row, and connections refused soon after it. ends: sorted by server and quarter."""
+    """Returns the shortest idle time near each row, and the number of connections refused soon after it. ends: sorted
+    by server and quarter."""
     servers = pa.chunked_array(
         [pc.binary_join_element_wise(*(ends[name].cast(pa.string()) for name in _KEY[:2]), " ").combine_chunks()]
     )
@@ -66,7 +70,7 @@ def _around(ends: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     quarter = ends["quarter"].to_numpy()
     base = int(quarter.min()) if len(quarter) else 0
     width = (int(quarter.max()) - base if len(quarter) else 0) + 2 * SOON_QUARTERS
-    place = server * width + quarter - base  # ascends with the rows, as both do
+    place = server * width + quarter - base  # increases with the rows, because they are sorted by server and quarter
     idle = ends["idle_min"].fill_null(_NO_IDLE).to_numpy()
     near = idle.copy()
     for step in range(-NEAR_QUARTERS, NEAR_QUARTERS + 1):

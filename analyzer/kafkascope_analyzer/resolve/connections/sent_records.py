@@ -1,4 +1,4 @@
-"""How many records were sent on connections in some spans of time, as requests come by batch for batch."""
+"""Counts the records sent on connections in given spans of time, from batches of requests."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 _UNIT_NS = 1_000
-"""Times are compared by microseconds, so that connection and time fit into one number for captures of some days."""
+"""Times are compared in microseconds, so that connection and time fit into one number for captures of some days."""
 
 
 class SentRecords:
-    """Counts records sent on a connection from first_ns to before last_ns, for spans given by columns; spans may
-    overlap. Memory: two numbers for each span, however many requests come."""
+    """Counts the records sent on a connection in spans of time, which may overlap. The spans are columns: connection,
+    first_ns, last_ns (exclusive). Memory: two numbers for each span, however many requests there are."""
 
     def __init__(self, conn: Ints, first_ns: Ints, last_ns: Ints) -> None:
         self._start_ns = int(first_ns.min()) if len(first_ns) else 0
@@ -25,11 +25,11 @@ class SentRecords:
         return np.asarray(conn * self._length + at)
 
     def take(self, conn: Ints, at_ns: Ints, n: Ints) -> None:
-        """Requests: connection, time, number of records."""
+        """Adds requests: connection, time, number of records."""
         np.add.at(self._sums, np.searchsorted(self._edges, self._keys(conn, at_ns), side="right"), n)
 
     def counts(self) -> pa.Array:
-        """The number of each span."""
+        """Returns the number of records in each span."""
         before = np.cumsum(self._sums)
         last, first = (np.searchsorted(self._edges, edges) for edges in (self._last, self._first))
         return pa.array(before[last] - before[first])

@@ -20,19 +20,19 @@ from kafkascope_analyzer.scan.service_kernels import MILLISECOND
 from kafkascope_parsers.api_keys import PRODUCE
 
 _ENDS = {"before": ("request_last_ns", "first_ns"), "after": ("ts_ns", "last_ns")}
-"""The times that are the ends of a silence: the column of the request beside it, and that of the silence."""
+"""The times at both ends of a silence: the column of the request next to it, and the column of the silence."""
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 _SOON = 4
-"""Records that are sent after a silence are counted for a quarter of the silence's length."""
+"""Records sent after a silence are counted for a quarter of the silence's length."""
 _EDGE = 8
-"""An eighth of the silence at either end is left out where records are counted that were created in it: one may have
-been created just before the process was stopped, or just after it went on."""
+"""Records that were created in a silence are counted without an eighth of it at either end: a record may have been
+created just before the process was stopped, or just after it continued."""
 _NO_CLOCK = np.iinfo(np.int64).min
 
 
 class SilenceEvents(EventSource):
-    """Makes events of the kind silence, of what is gathered between the passes (client_silences), with the requests
-    before and after each."""
+    """Makes events of the kind silence from the rows that are gathered between the passes (client_silences), with the
+    requests before and after each silence."""
 
     KINDS = (Silence,)
 
@@ -61,7 +61,8 @@ class SilenceEvents(EventSource):
         self._clock_ns[self._conn] = self._rows["clock_ns"].fill_null(_NO_CLOCK).to_numpy()
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Those at the ends of silences, and the last of each connection, after which it may be silent."""
+        """Whether each request is at the end of a silence, or the last of its connection, after which a silence may
+        follow."""
         conn, number = int_column(rows, "conn", 0), int_column(rows, "number", -1)
         order = np.lexsort((number, conn))
         kept = np.zeros(len(conn), np.bool_)
@@ -75,25 +76,25 @@ class SilenceEvents(EventSource):
         return kept
 
     def needs_all_requests(self) -> NDArray[np.bool_]:
-        """Those of connections with an end of a silence that earlier runs had not looked for."""
+        """Whether each connection has an end of a silence that earlier runs did not look for."""
         needed = np.zeros(len(self._is_silent), np.bool_)
         needed[[conn for conn, _ in self._missed()]] = True
         return needed
 
     def _missed(self) -> set[tuple[int, int]]:
-        """The ends of silences, as connection and time, that lie in what earlier runs have added up and that these had
-        not looked for."""
+        """Returns the ends of silences, as connection and time, in the part that earlier runs have read, that these
+        runs did not look for."""
         ends = {end for places in self._places.values() for end in places if end[1] is not None}
         return {(conn, at_ns) for conn, at_ns in ends - self._known if at_ns <= self._resumed_ns[conn]}
 
     def added_up(self) -> dict[str, Any]:
-        """The ends of silences that were looked for, and the times of the requests that are kept."""
+        """Returns the ends of silences that were looked for, and the times of the requests that are kept."""
         looked_for = {end for places in self._places.values() for end in places if end[1] is not None}
         known = np.array(sorted((self._known | looked_for) - self._missed()), np.int64).reshape(-1, 2)
         return {"known": known, "last_ns": self._last_ns}
 
     def resume(self, added_up: dict[str, Any]) -> None:
-        """Takes what earlier runs looked for and kept."""
+        """Takes the ends that earlier runs looked for, and the requests that they kept."""
         self._known = set(map(tuple, added_up["known"].tolist()))
         for last_ns in (self._last_ns, self._resumed_ns):
             last_ns[: len(added_up["last_ns"])] = added_up["last_ns"]
@@ -112,11 +113,11 @@ class SilenceEvents(EventSource):
         yield from ()
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Keeps the requests at the ends of silences, as of others."""
+        """Keeps the requests at the ends of silences."""
         return self.take_requests(rows)
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Requests of Produce, where somebody was silent."""
+        """Whether the message is a Produce request and there are silences."""
         return (api_key, direction) == (PRODUCE, "request") and len(self._conn) > 0
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
@@ -133,14 +134,14 @@ class SilenceEvents(EventSource):
         yield from ()
 
     def _keep(self, side: str, rows: pa.Table, ends: list[tuple[int, int]]) -> None:
-        """Keeps the requests whose connection and time are those of one end of a silence."""
+        """Keeps the requests whose connection and time are those of an end of a silence."""
         place = pa.array([self._places[side].get(end) for end in ends], pa.int64())
         failed = pa.array(has_failed(rows, int_column(rows, "status_code", 0)) | is_throttled(rows))
         kept = rows.select(_OF_REQUEST).append_column("failed", failed).append_column("place", place)
         self._found[side].append(kept.filter(place.is_valid()))
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The rows of the bucket's connections."""
+        """Yields the rows of the bucket's connections."""
         if not self._rows.num_rows:
             return
         body = {name.replace("_packet", "_packet_no"): self._rows[name] for name in self._rows.column_names}
@@ -155,7 +156,7 @@ class SilenceEvents(EventSource):
         yield event_table(Silence, place, body)
 
     def _requests(self, side: str, names: tuple[str, ...]) -> dict[str, pa.Array]:
-        """Columns of the requests at one end of the silences; null where the capture has none."""
+        """Returns columns of the requests at one end of the silences; null where the capture has none."""
         found = self._found[side]
         if not found:
             return {name: pa.nulls(self._rows.num_rows) for name in names}

@@ -1,4 +1,5 @@
-"""Events of the kinds usage and samples: how each connection was used."""
+"""Events of the kinds usage and samples: totals of the requests of each connection, and samples of their correlation
+ids."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +30,7 @@ class UsageEvents(EventSource):
         self._requests, self._responses = CorrelationSamples(n), CorrelationSamples(n)
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Adds up requests; responses without a request only give samples."""
+        """Adds the requests to the totals; responses without a request only count for the samples."""
         rows = rows.select(USAGE_COLUMNS)
         number = int_column(rows, "number", 0)
         is_response = number < 0
@@ -44,7 +45,7 @@ class UsageEvents(EventSource):
         yield from ()
 
     def added_up(self) -> dict[str, Any]:
-        """The usage and the samples of all connections."""
+        """Returns the usage and the samples of all connections."""
         return {
             "usage": self._usage.state(),
             "clients": self._clients.state(),
@@ -53,24 +54,24 @@ class UsageEvents(EventSource):
         }
 
     def resume(self, added_up: dict[str, Any]) -> None:
-        """Goes on from what an earlier run has added up."""
+        """Continues from the totals of an earlier run."""
         self._usage.resume(added_up["usage"])
         self._clients.resume(added_up["clients"])
         self._requests.resume(added_up["requests"])
         self._responses.resume(added_up["responses"])
 
     def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Nothing: they were added up."""
+        """Yields nothing: these requests are in the totals already."""
         yield from ()
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Adds up requests; there are no ids to sample."""
+        """Adds the requests to the totals; they have no correlation ids to sample."""
         if rows.num_rows:
             self._usage.add(rows.select(USAGE_COLUMNS), has_failed(rows, int_column(rows, "status_code", 0)))
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """One row per connection and kind of request, and the samples of each connection."""
+        """Yields one row per connection and kind of request, and the samples of each connection."""
         used = self._usage.rows()
         if used is not None:
             place = client_place(used["client_ip"], used["conn_id"], used["ts_ns"], seq=used["first_number"])

@@ -1,4 +1,4 @@
-"""How each connection was used: one row per connection and kind of request, with the first request of the kind."""
+"""Usage of each connection: one row per connection and kind of request, with the first request of the kind."""
 
 import numpy as np
 import pyarrow as pa
@@ -38,36 +38,35 @@ _OF_FIRST = (
     "generation_or_epoch",
     "n_records",
 )
-"""Columns of `requests` that an event has of the first request of its kind."""
+"""Columns of `requests` whose values an event takes from the first request of its kind."""
 _FLAGS = ("is_replica", "returned_records", "failed", "has_records", "is_unacknowledged")
-"""Keys that are true or false; bit i of the column `flags` is the i-th of them."""
+"""Boolean keys; bit i of the column `flags` is the i-th of them."""
 _FOLLOWING = ("api_name", "status")
-"""Keys that follow from another column (api_key, status_code), so that they need not be distinguished by it."""
+"""Keys that are determined by another column (api_key, status_code), so that they do not distinguish kinds."""
 _TEXT_KEYS = ("status_code", *(name for name in _KEYS if name not in _FOLLOWING))
 _FIRST = (*_FOLLOWING, "client_ip", "conn_id", *_OF_FIRST, "number")
 _KEPT = ["conn", *_TEXT_KEYS, *_FIRST]
 _REDUCED = ("max_wait_ms", "min_bytes", "producer_id", "record_bytes", "n_partitions", "fetch_session_epoch")
 USAGE_COLUMNS = [*_KEPT, *_REDUCED, "acks", "replica_id", "error_code", "n_errors"]
-"""The columns of `requests` that are needed, conn and number among them."""
+"""The columns of `requests` that are needed, including conn and number."""
 _SUMS = ("n", "total_records", "total_record_bytes", "total_partitions", "n_new_fetch_sessions", "n_leaves")
 _LARGEST = ("last_ns", "last_answered_ns", "max_wait_ms", "last_correlation_id", "producer_id", "highest_generation")
 _LEAST = ("least_wait_ms", "least_min_bytes", "lowest_generation")
-"""What is kept of all requests of a kind besides the first: sums, largest and least values. A least value is kept
-negated, as the largest of the negated values."""
+"""Smallest values over all requests of a kind. They are kept negated, so that all extremes are maxima."""
 _UNKNOWN = np.iinfo(np.int64).min
 _MOST_ROWS = 1 << 16
-"""Rows that wait to be added up."""
+"""Most rows that are collected before they are aggregated."""
 
 
 class UsageTable:
-    """Adds up requests, batch by batch. Memory: a row per connection and kind of request."""
+    """Aggregates requests, batch by batch. Memory: a row per connection and kind of request."""
 
     def __init__(self) -> None:
         self._parts: list[pa.Table] = []
         self._n_rows = self._n_added = 0
 
     def add(self, requests: pa.Table, failed: NDArray[np.bool_]) -> None:
-        """Adds rows of `requests`. failed: whether each went wrong (failed_requests.has_failed)."""
+        """Adds rows of `requests`. failed: whether each request failed (failed_requests.has_failed)."""
         rows = requests.select(_KEPT).append_column("flags", pa.array(_flags(requests, failed)))
         values = _values(requests)
         self._parts.append(_added_up(rows, values))
@@ -76,12 +75,12 @@ class UsageTable:
             self._add_up()
 
     def state(self) -> bytes | None:
-        """What was added up, to be saved; None without a request."""
+        """Returns the aggregated rows, to be saved; None without a request."""
         self._add_up()
         return table_bytes(self._parts[0]) if self._parts else None
 
     def resume(self, state: bytes | None) -> None:
-        """Goes on from there; comes before the first request."""
+        """Continues from a saved state; called before the first request."""
         self._parts = [] if state is None else [table_of(state)]
         self._n_rows = self._n_added = sum(part.num_rows for part in self._parts)
 
@@ -92,8 +91,8 @@ class UsageTable:
         self._n_rows = self._n_added = sum(part.num_rows for part in self._parts)
 
     def rows(self) -> pa.Table | None:
-        """All rows: the keys of a kind, the first request's values (its number as first_number), and _SUMS, _LARGEST
-        and _LEAST of all its requests; None without a request."""
+        """Returns all rows: the keys of a kind, the first request's values (its number as first_number), and _SUMS,
+        _LARGEST and _LEAST over all requests of the kind; None without a request."""
         self._add_up()
         if not self._parts:
             return None
@@ -109,7 +108,7 @@ class UsageTable:
 
 
 def _flags(requests: pa.Table, failed: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The flags of each request, one a bit, in the order of _FLAGS."""
+    """Returns the flags of each request, one bit each, in the order of _FLAGS."""
     n_records = int_column(requests, "n_records", 0)
     flags = (
         int_column(requests, "replica_id", -1) >= 0,
@@ -125,7 +124,7 @@ def _flags(requests: pa.Table, failed: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _values(requests: pa.Table) -> dict[str, NDArray[np.int64]]:
-    """What each request adds to _SUMS, _LARGEST and _LEAST."""
+    """Returns the contribution of each request to _SUMS, _LARGEST and _LEAST."""
     correlation_id = int_column(requests, "correlation_id", FIRST_RESERVED_CORRELATION_ID)
     producer_id = int_column(requests, "producer_id", -1)
     generation = int_column(requests, "generation_or_epoch", 0)
@@ -155,12 +154,13 @@ def _leaves(requests: pa.Table, epoch: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _negated(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The values negated; what is unknown stays so."""
+    """Returns the values negated; unknown values stay unknown."""
     return np.where(values == _UNKNOWN, _UNKNOWN, -values)
 
 
 def _added_up(rows: pa.Table, values: dict[str, NDArray[np.int64]]) -> pa.Table:
-    """One row per kind of request: that with the least number, with the sums and the largest of `values`."""
+    """Returns one row per kind of request: the one with the smallest number, with the sums and the maxima
+    of `values`."""
     columns = [flat(rows[name]) for name in _TEXT_KEYS]
     codes, n = group_codes([int_column(rows, "conn", 0), int_column(rows, "flags", 0), *columns])
     number = int_column(rows, "number", 0)
@@ -178,12 +178,12 @@ def _added_up(rows: pa.Table, values: dict[str, NDArray[np.int64]]) -> pa.Table:
 
 
 def _sum(codes: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """The sum of the values of each code, of which there are n. As double: sums stay below 2**53."""
+    """Returns the sum of the values of each code from 0 to n - 1. As double: sums stay below 2**53."""
     return np.bincount(codes, weights=values, minlength=n).astype(np.int64)
 
 
 def _largest(codes: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """The largest known value of each code; _UNKNOWN where it has none."""
+    """Returns the largest known value of each code; _UNKNOWN where it has none."""
     largest = np.full(n, _UNKNOWN)
     chosen = np.flatnonzero(values != _UNKNOWN)
     np.maximum.at(largest, codes[chosen], values[chosen])

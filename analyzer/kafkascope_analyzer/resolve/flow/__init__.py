@@ -1,1 +1,1 @@
-"""What flowed through each topic-partition, from producers to consumers, and how both were served."""
+"""Flow of records through each topic-partition, from producers to consumers, and the waits of both."""

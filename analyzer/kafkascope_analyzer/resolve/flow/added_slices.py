@@ -1,5 +1,5 @@
-"""Second pass: reads the counts of a bucket's producers, and adds up those of the same slice of time that were spilled
-apart: a slice may have begun in one part of the spill and ended in another."""
+"""Second pass: reads the counts of a bucket's producers, and aggregates the rows of one time slice: a slice may have
+begun in one part of the spill and ended in another."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,12 +24,12 @@ _ADDED = {
     "record_bytes": "sum",
     "end_offset": "max",
 }
-"""How the counts of one slice are aggregated. Columns that are neither here nor keys are equal in all of its rows."""
+"""Aggregations of the counts of one slice. Columns that are neither here nor keys are equal in all of its rows."""
 
 
 def produce_slices(spill: Path) -> Iterator[pa.Table]:
-    """The rows of PRODUCE_SLICES that count, one for each connection, topic-partition and slice. Memory: a number for
-    each row, and the rows that are added up."""
+    """Yields the rows of PRODUCE_SLICES that count, one for each connection, topic-partition and slice. Memory: a
+    number for each row, and the rows that are aggregated."""
     keys = [pa.table([flat(rows[name]) for name in _KEYS], _KEYS) for rows in _rows(spill, _KEYS)]
     if not keys:
         return
@@ -44,7 +44,7 @@ def produce_slices(spill: Path) -> Iterator[pa.Table]:
 
 
 def _rows(spill: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """The rows that count, part by part."""
+    """Yields the rows that count, part by part."""
     since: dict[int, int] = {}
     for rows in read_spill(spill, RECOUNTED):
         since |= zip(rows["conn"].to_pylist(), rows["part"].to_pylist(), strict=True)
@@ -55,7 +55,7 @@ def _rows(spill: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
 
 
 def _added(rows: pa.Table) -> pa.Table:
-    """One row for each slice."""
+    """Returns one row for each slice."""
     codes, n = group_codes([flat(rows[name]) for name in _KEYS])
     first = np.full(n, rows.num_rows)
     np.minimum.at(first, codes, np.arange(rows.num_rows))
@@ -69,7 +69,7 @@ def _added(rows: pa.Table) -> pa.Table:
 
 
 def _histograms(latencies: pa.ListArray, codes: NDArray[np.int64], n: int) -> pa.ListArray:
-    """The sum of the histograms of each code, of which there are n."""
+    """Returns the sum of the histograms of each code from 0 to n - 1."""
     classes = latencies.flatten()
     fields = {name: classes.field(name) for name in ("from_us", "n")}
     of_class = np.repeat(codes, np.diff(latencies.offsets.to_numpy()))

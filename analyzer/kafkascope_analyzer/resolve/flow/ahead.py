@@ -1,4 +1,4 @@
-"""Work on one item while the next one is made."""
+"""Iterates over items, producing the next one in a thread while the caller works on the current one."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The items, each made in a thread while the caller is at work on the one before it."""
+    """Yields the items, each made in a thread while the caller works on the previous one."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(_next, items)
         while item := coming.result():
@@ -17,7 +17,7 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _next(items: Iterator[T]) -> tuple[T] | None:
-    """The next item; None at the end."""
+    """Returns the next item in a tuple; None at the end."""
     for item in items:
         return (item,)
     return None

@@ -1,4 +1,4 @@
-"""Reads what producers and consumers of a bucket were answered, from its spill, one block of the capture at a time."""
+"""Reads the Produce and Fetch responses of a bucket from its spill, one block of the capture at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,17 +38,17 @@ class NamedRows:
 
 
 Block = dict[str, list[NamedRows]]
-"""The rows of each of SERVED."""
+"""Table name -> rows, for each of the tables SERVED."""
 
 
 def block_parts(spill: Path) -> list[int]:
-    """The parts of a bucket that have blocks."""
+    """Returns the parts of a bucket that have blocks."""
     return spilled_parts(spill, [BLOCK_ENDS])
 
 
 def blocks(spill: Path, topics: TopicNames, parts: Sequence[int]) -> Iterator[Block]:
-    """The blocks of one bucket; small ones that follow each other are joined. topics: gives topics their names; parts:
-    those of `block_parts` that are read, none of them left out in between."""
+    """Yields the blocks of one bucket; small consecutive ones are joined. topics: names of topics; parts: the parts to
+    read, a consecutive run of those of `block_parts`."""
     ends = [end for part in parts for rows in read_spill(spill, BLOCK_ENDS, part=part) for end in rows.to_pylist()]
     before = _end_before(spill, parts)
     tables = {name: _Rows(_batches(spill, name, parts), topics, before[name]) for name in SERVED}
@@ -62,14 +62,14 @@ def _batches(spill: Path, name: str, parts: Sequence[int]) -> Iterator[pa.Table]
 
 
 def _end_before(spill: Path, parts: Sequence[int]) -> dict[str, int]:
-    """The number of rows of each table of SERVED in the parts before these."""
+    """Returns the number of rows of each table of SERVED in the parts before these."""
     earlier = [part for part in block_parts(spill) if parts and part < parts[0]]
     last = [rows.slice(rows.num_rows - 1) for part in earlier[-1:] for rows in read_spill(spill, BLOCK_ENDS, part=part)]
     return last[-1].to_pylist()[0] if last else dict.fromkeys(SERVED, 0)
 
 
 def _joined_ends(ends: Sequence[dict[str, int]], before: dict[str, int]) -> Iterator[dict[str, int]]:
-    """How many rows of each of SERVED there are up to the end of each block, or of several that are small."""
+    """Yields the number of rows of each table of SERVED up to the end of each block, or of several small ones."""
     n_before, last = sum(before.values()), None
     for end in ends:
         if last is not None and sum(end.values()) - n_before > GATHERED_ROWS:
@@ -82,14 +82,14 @@ def _joined_ends(ends: Sequence[dict[str, int]], before: dict[str, int]) -> Iter
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of one table; no batch of them lies in two blocks."""
+    """The rows of one table; no batch of them crosses the end of a block."""
 
     batches: Iterator[pa.Table]
     topics: TopicNames
     n_read: int
 
     def until(self, end: int) -> Iterator[NamedRows]:
-        """The rows up to that one, batch by batch."""
+        """Yields the rows before row number `end`, batch by batch."""
         for rows in joined_batches(self._until(end)):
             names, ids = (rows[name].combine_chunks() for name in ("topic", "topic_id"))
             yield NamedRows(self.topics.complete_coded(names, ids), rows)
@@ -102,5 +102,5 @@ class _Rows:
 
 
 def joined(parts: list[NDArray[np.void]], dtype: np.dtype[np.void]) -> NDArray[np.void]:
-    """All rows of the parts."""
+    """Returns all rows of the parts."""
     return joined_rows([np.empty(0, dtype), *parts])

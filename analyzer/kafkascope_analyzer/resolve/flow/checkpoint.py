@@ -1,8 +1,8 @@
-"""The counts of flow as they are behind the last part of the spills that no later run changes. They are saved with the
-dataset, so that a run to which captures are appended counts the rows of these alone.
+"""The counts of flow after the last part of the spills that no later run changes. They are saved with the dataset, so
+that a run to which captures are appended counts only the rows of new parts.
 
-What was counted follows from the rows, and from what is known of connections and topics (FlowBasis). Where later
-captures have changed that for rows that were counted, all are counted anew.
+The counts depend on the rows, and on facts about connections and topics (FlowBasis). Where later captures changed these
+facts for rows that were counted, all rows are counted again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,16 +25,16 @@ from kafkascope_analyzer.scan.spill import read_spill, remove_spilled, spilled_p
 
 Longs = NDArray[np.int64]
 SAVED_FLOW = "flow.state"
-"""The file of the counts, beside the folders of the spills."""
+"""The name of the file of the counts, beside the folders of the spills."""
 _READER, _HAS_SENT, _CLOCK = 0, 1, [2, 3]
 """Columns of FlowBasis.connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowBasis:
-    """The inputs of the counts beside the rows. slice_ns: length of a slice; connections: of each bucket, by the
-    directory of its spill, of each connection its reader, whether it sent batches with times, and if so the smallest
-    distance of its client's clock and whether it is usable; topics: names by id."""
+    """The inputs of the counts besides the rows. slice_ns: length of a slice; connections: for each bucket, by the
+    directory of its spill, an array with one row per connection: its reader, whether it sent batches with create times,
+    and if so the smallest distance of its client's clock and whether that is usable; topics: names by id."""
 
     slice_ns: int
     connections: Mapping[Path, Longs]
@@ -44,7 +44,7 @@ class FlowBasis:
     def of(
         cls, slice_ns: int, sizes: Mapping[Path, int], readers: Longs, clocks: ProducerClocks, topics: TopicNames
     ) -> "FlowBasis":
-        """sizes: how many connections there are, by the directory of a bucket's spill."""
+        """Returns the basis. sizes: number of connections, by the directory of a bucket's spill."""
         flags = clocks.has_sent.astype(np.int64), clocks.is_usable.astype(np.int64)
         columns = np.stack([readers, flags[0], clocks.least_ns, flags[1]], 1)  # _READER, _HAS_SENT, _CLOCK
         parts = np.split(columns, np.cumsum(list(sizes.values()))[:-1])
@@ -52,12 +52,13 @@ class FlowBasis:
         return cls(slice_ns, dict(zip(sizes, parts, strict=True)), names)
 
     def state(self) -> dict[str, Any]:
-        """The basis, to be saved with the counts."""
+        """Returns the basis as plain values, to be saved with the counts."""
         connections = {spill.name: rows for spill, rows in self.connections.items()}
         return {"slice_ns": self.slice_ns, "connections": connections, "topics": self.topics}
 
     def still_holds(self, state: Mapping[str, Any], part: int) -> bool:
-        """Whether all is so now that a state says of the rows up to that part, but for the clocks of producers."""
+        """Whether a saved state agrees with this basis for the rows up to that part, except for the clocks of
+        producers."""
         if state["slice_ns"] != self.slice_ns or list(state["connections"]) != [each.name for each in self.connections]:
             return False
         return all(
@@ -65,8 +66,7 @@ class FlowBasis:
         ) and self._names_hold(state["topics"], part)
 
     def changed_clocks(self, state: Mapping[str, Any]) -> list[NDArray[np.bool_]]:
-        """Marks, bucket by bucket, the connections on which batches were sent that have another age than a state
-        says."""
+        """Returns masks, bucket by bucket, of the connections whose batches have another age than in a saved state."""
         found = []
         for before, now in self._both(state):
             changed = np.zeros(len(now), np.bool_)
@@ -76,11 +76,11 @@ class FlowBasis:
         return found
 
     def _both(self, state: Mapping[str, Any]) -> Iterable[tuple[Longs, Longs]]:
-        """The connections of each bucket, as they were and as they are now."""
+        """Yields the connections of each bucket, as they were saved and as they are now."""
         return zip(state["connections"].values(), self.connections.values(), strict=True)
 
     def _names_hold(self, before: Mapping[str, str], part: int) -> bool:
-        """Whether no topic that these rows name by its id was known by another name, or by none."""
+        """Whether every topic id in these rows had the same name before."""
         changed = pa.array({topic_id for topic_id, _ in before.items() ^ self.topics.items()}, pa.string())
         return not len(changed) or not any(
             pc.any(pc.is_in(ids, changed)).as_py() for spill in self.connections for ids in _named_ids(spill, part)
@@ -88,15 +88,16 @@ class FlowBasis:
 
 
 def _named_ids(spill: Path, part: int) -> Iterator[pa.ChunkedArray]:
-    """The ids of topics that the rows up to a part name."""
+    """Yields the topic ids in the rows up to a part."""
     for each in spilled_parts(spill, [NAMED]):
         for rows in read_spill(spill, NAMED, part=each) if each <= part else ():
             yield rows["topic_id"].filter(pc.is_in(rows["table"], pa.array(SERVED)))
 
 
 def load_flow(file: Path | None, basis: FlowBasis) -> dict[str, Any] | None:
-    """The counts that `save_flow` saved, where they are of use: `part`, the last one whose rows were counted, and the
-    states of what counts. Where they are not, what was spilled with them is removed. Raises UsageError."""
+    """Returns the counts that `save_flow` saved, if they are still valid: `part`, the last one whose rows were counted,
+    and the states of the counters. If they are not, removes the slices that were spilled with them. Raises UsageError.
+    """
     if file is not None and file.exists():
         state: dict[str, Any] = load_state(file)
         if basis.still_holds(state["basis"], state["part"]):
@@ -106,7 +107,7 @@ def load_flow(file: Path | None, basis: FlowBasis) -> dict[str, Any] | None:
 
 
 def forget_flow(file: Path | None, spills: Iterable[Path]) -> None:
-    """Removes what was saved, and the slices that were spilled with it."""
+    """Removes the saved counts, and the slices that were spilled with them."""
     if file is not None:
         file.unlink(missing_ok=True)
     for spill in spills:

@@ -1,9 +1,9 @@
-"""Between the passes: when encrypted producers seem to have waited, as rows of produce_facts.WAITS without
+"""Between the passes: times in which encrypted producers seem to have waited, as rows of produce_facts.WAITS without
 topic-partitions.
 
-What seems to be a Produce request waited until its response, where that came late; without one, until the client's next
-request of that kind, sent on any connection once this one had ended, was answered in time. A late response that is
-longer than every timely one of its client has the message of an error: it ends no wait.
+The wait of a probable Produce request ends with its response, if that was late. Without a response it ends when the
+client's next request of that kind, sent on any connection after this one had ended, was answered in time. A late
+response that is longer than every timely one of its client contains an error message: it does not end the wait.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,8 +30,8 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class _Produced(NamedTuple):
-    """What seem to be Produce requests of encrypted connections: conn, the number of the connection over all buckets;
-    client, that of its client; number, that of the request; answered_ns: 0 without a response."""
+    """Probable Produce requests of encrypted connections: conn, the number of the connection over all buckets; client,
+    the number of its client; number, the number of the request on the connection; answered_ns: 0 without a response."""
 
     conn: Longs
     client: Longs
@@ -41,17 +41,17 @@ class _Produced(NamedTuple):
     response_bytes: Longs
 
     def taken(self, rows: NDArray[np.bool_] | Longs) -> "_Produced":
-        """Some of them."""
+        """Returns the chosen rows."""
         return _Produced(*(column[rows] for column in self))
 
     @property
     def is_timely(self) -> NDArray[np.bool_]:
-        """Whether each was answered, and soon."""
+        """Whether each request was answered in time."""
         return (self.answered_ns > 0) & (self.answered_ns - self.sent_ns < LEAST_PAUSE_NS)
 
 
 def claimed_waits(connections: Mapping[Path, pa.Table], claims: pa.Table) -> pa.Table:
-    """The waits. connections: with conn_id, close_ns and last_ns, by the directory of a bucket's spill; claims:
+    """Returns the waits. connections: with conn_id, close_ns and last_ns, by the directory of a bucket's spill; claims:
     claims.CLAIMS."""
     late, longest = _late(connections, claims)
     if not len(late.conn):
@@ -68,7 +68,7 @@ def claimed_waits(connections: Mapping[Path, pa.Table], claims: pa.Table) -> pa.
 
 
 def _late(connections: Mapping[Path, pa.Table], claims: pa.Table) -> tuple[_Produced, Longs]:
-    """Those that were answered late or not at all; and the longest timely response of each client."""
+    """Returns the requests that were answered late or not at all, and the longest timely response of each client."""
     longest = np.zeros(_n_clients(claims), np.int64)
     parts = [_Produced(*(np.empty(0, np.int64) for _ in _Produced._fields))]
     for produced in _produced(connections, claims):
@@ -83,7 +83,7 @@ def _n_clients(claims: pa.Table) -> int:
 
 
 def _produced(connections: Mapping[Path, pa.Table], claims: pa.Table) -> Iterator[_Produced]:
-    """Batch by batch; without those whose response was missed by the capture."""
+    """Yields the requests, batch by batch, without those whose response the capture missed."""
     n_before = 0
     for spill, known in connections.items():
         jobs, clients = job_codes(claims, known["conn_id"]), client_codes(claims, known["conn_id"])
@@ -100,7 +100,7 @@ def _produced(connections: Mapping[Path, pa.Table], claims: pa.Table) -> Iterato
 
 
 def _next_served(connections: Mapping[Path, pa.Table], claims: pa.Table, client: Longs, since_ns: Longs) -> Longs:
-    """When each client was served in time next by what it sent after a time; 0 where it was not."""
+    """Returns the earliest timely response to a request that each client sent after a time; 0 where there is none."""
     found = np.full(len(client), _NEVER)
     rows_of = dict(_rows_by_client(client))
     wanted = np.array(sorted(rows_of), np.int64)
@@ -115,14 +115,14 @@ def _next_served(connections: Mapping[Path, pa.Table], claims: pa.Table, client:
 
 
 def _rows_by_client(client: Longs) -> Iterator[tuple[int, Longs]]:
-    """Each client with its rows, in their order."""
+    """Yields each client with its rows, in their order."""
     order = np.argsort(client, kind="stable")
     numbers, starts = np.unique(client[order], return_index=True)
     return zip(numbers.tolist(), np.split(order, starts[1:]), strict=True) if len(client) else iter(())
 
 
 def _rows(late: _Produced, accepted_ns: Longs, conn_ids: pa.ChunkedArray) -> pa.Table:
-    """WAITS: those of a connection that overlap, and have the same outcome, are one row."""
+    """Returns WAITS, in which overlapping waits of a connection with the same outcome are one row."""
     order = np.lexsort((late.sent_ns, late.conn))
     late, accepted_ns = late.taken(order), accepted_ns[order]
     is_served = accepted_ns > 0

@@ -1,8 +1,8 @@
-"""Which group reads on each connection: members of a group are clients that commit, join or send heartbeats for it on
-connections of their own to the coordinator.
+"""Finds the group that reads on each connection. A client is a member of a group if it commits, joins or sends
+heartbeats for that group on its connections to the coordinator.
 
-Each bucket has spilled the client ids of connections that fetch, and of those that act for a group
-(scan.group_clients). Between the passes both are brought together by the address and client id of the client.
+Each bucket has spilled the client ids of connections that fetch, and of connections with requests for a group
+(scan.group_clients). Between the passes both are joined by the address and client id of the client.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from kafkascope_analyzer.scan.spill import read_spill
 
 
 def readers(connections: Mapping[Path, pa.Table]) -> NDArray[np.int64]:
-    """A number for the reader on each connection of all buckets, one bucket after the other: the same for all members
-    of a group; one of its own for each connection of a client that has no group, or several. It is the
-    number of the reader's first connection (conn_keys). connections: by the directory of a bucket's spill, with
-    client_ip."""
+    """Returns a number for the reader on each connection of all buckets, one bucket after the other. All members of a
+    group have the same number; each connection of a client that has no group, or several, has its own. The number is
+    that of the reader's first connection (conn_keys). connections: with client_ip, by the directory of a bucket's
+    spill."""
     groups: dict[tuple[str, str], set[str]] = {}
     for spill, known in connections.items():
         for ip, client_id, group in _clients(spill, GROUP_CLIENTS, known):
@@ -43,13 +43,13 @@ def readers(connections: Mapping[Path, pa.Table]) -> NDArray[np.int64]:
 
 
 def conn_keys(conn: NDArray[np.int64], bucket: int, n_buckets: int) -> NDArray[np.int64]:
-    """Numbers of connections of all buckets that stay as they are where connections are added: `conn` of the bucket of
-    that number, of which there are so many."""
+    """Returns numbers of connections of all buckets that do not change when connections are added. conn: numbers in the
+    bucket of number `bucket`, of n_buckets."""
     return conn * n_buckets + bucket
 
 
 def _clients(spill: Path, name: str, known: pa.Table) -> list[tuple[str, str, str]]:
-    """Address, client id and group of each client of a bucket."""
+    """Returns address, client id and group of each client of a bucket."""
     found: set[tuple[str, str, str]] = set()
     for rows in read_spill(spill, name):
         ips = pc.fill_null(known["client_ip"].take(rows["conn"]), "")

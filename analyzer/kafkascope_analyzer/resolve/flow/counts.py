@@ -1,4 +1,4 @@
-"""Counts what flows through topic-partitions, and spills the counts of each slice of time when it has ended."""
+"""Counts records passing through topic-partitions, and spills the counts of each time slice when it has ended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,15 +25,17 @@ from kafkascope_analyzer.scan.spill import Spill
 PRODUCE_SLICES, FETCH_SLICES = "facts.produce_slices", "facts.fetch_slices"
 """Spilled tables: conn, topic, partition, ts_ns (begin of the slice), fields of CELL, and latencies."""
 RECOUNTED = "facts.recounted"
-"""Spilled table: conn, part: the first part whose PRODUCE_SLICES count of that connection; of others all do."""
+"""Spilled table: conn, part: the first part whose PRODUCE_SLICES count for that connection; for other connections all
+parts count."""
 MOST_CELLS, MOST_PLACES = 1 << 16, 1 << 14
-"""Pairs of connection and topic-partition (fetched: of all buckets; accepted: of a bucket), and topic-partitions, that
-are followed: 1.2 kB and 8 kB each. What is beyond has no rows in partition_flow, and is counted in the manifest
-(limits_hit)."""
+"""Most pairs of connection and topic-partition (fetched: of all buckets; accepted: of a bucket), and most
+topic-partitions, that are followed: 1.2 kB and 8 kB each. Others have no rows in partition_flow, and are counted in the
+manifest (limits_hit)."""
 CONN_SHIFT = 40
-"""The key of a cell is the number of the connection (clients.conn_keys), above that of the topic-partition."""
+"""Number of bits for the topic-partition in the key of a cell; the connection's number (clients.conn_keys) is above
+them."""
 LATE_NS = 250_000_000
-"""A consumer may get records so long before the producer gets its response: both wait for the replicas."""
+"""A consumer may get records up to this long before the producer gets its response: both wait for the replicas."""
 GATHERED_CELLS = 8_192
 """Cells of ended slices that are held before they are spilled: a slice of a small capture has a handful."""
 _LOWEST_US = pa.array([lowest_us(number) for number in range(N_CLASSES)], pa.int64())
@@ -43,8 +45,8 @@ Array = NDArray[Any]
 
 
 class FlowRows(NamedTuple):
-    """Accepted and fetched records by time (flow_kernels.ACCEPTED, FETCHED), and what their numbers mean: the keys of
-    the cells of fetched records; how many topic-partitions and readers there are."""
+    """Accepted and fetched records by time (kernels.ACCEPTED, FETCHED), with the keys of the cells of fetched
+    records and the number of topic-partitions and readers."""
 
     accepted: Array
     fetched: Array
@@ -54,7 +56,7 @@ class FlowRows(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """Cells of a slice that has ended: key of each, begin of the slice, fields of CELL and numbers of latencies."""
+    """Cells of an ended slice: key of each, begin of the slice, fields of CELL and latency histograms."""
 
     keys: NDArray[np.int64]
     begin_ns: NDArray[np.int64]
@@ -63,15 +65,15 @@ class _Ended(NamedTuple):
 
 
 class _EndedSlices:
-    """Spills the counts of slices that have ended, in the buckets of their connections. name: of the table; slice_ns:
-    length of a slice; partitions: the codes of topic-partitions; spills: of the buckets, by their numbers."""
+    """Spills the counts of ended slices in the buckets of their connections. name: name of the spilled table; slice_ns:
+    length of a slice; partitions: the codes of topic-partitions; spills: spills of the buckets, by number."""
 
     def __init__(self, name: str, slice_ns: int, partitions: TopicPartitions, spills: Sequence[Spill]) -> None:
         self._name, self._slice_ns, self._partitions, self._spills = name, slice_ns, partitions, spills
         self._ended: list[_Ended] = []
 
     def take(self, state: FlowState | ProduceState, keys: NDArray[np.int64]) -> None:
-        """Takes what was counted in a slice that has ended, and empties its cells. keys: of the cells."""
+        """Takes the counts of an ended slice, and empties its cells. keys: keys of the cells."""
         used = np.flatnonzero(state.cells["n_responses"])
         if len(used):
             begin_ns = np.full(len(used), int(state.slices[0]) * self._slice_ns)
@@ -83,7 +85,7 @@ class _EndedSlices:
             self.spill()
 
     def spill(self) -> None:
-        """Spills all that was taken."""
+        """Spills all counts that were taken."""
         if not self._ended:
             return
         keys, begin_ns, cells, counts = map(np.concatenate, zip(*self._ended, strict=True))
@@ -101,7 +103,7 @@ class _EndedSlices:
 
 class ProduceCounts:
     """Counts the accepted records of one bucket. The counts of a slice may have several rows in PRODUCE_SLICES: one for
-    each time that its records were followed by those of another one. slice_ns, partitions: as of FetchCounts."""
+    each time that records of another slice came in between. slice_ns, partitions: as in FetchCounts."""
 
     def __init__(self, slice_ns: int, partitions: TopicPartitions, spill: Spill) -> None:
         self._slice_ns = slice_ns
@@ -110,7 +112,7 @@ class ProduceCounts:
         self._ended = _EndedSlices(PRODUCE_SLICES, slice_ns, partitions, [spill])
 
     def take(self, accepted: Array) -> int:
-        """Takes records (flow_kernels.ACCEPTED, with keys of cells) by time. Returns how many are beyond MOST_CELLS."""
+        """Takes records (kernels.ACCEPTED, with keys of cells) by time. Returns how many are beyond MOST_CELLS."""
         rows = accepted.copy()
         rows["cell"] = self._cells.of(np.ascontiguousarray(rows["cell"]))
         rows = rows[rows["cell"] < MOST_CELLS] if len(self._cells) > MOST_CELLS else rows
@@ -129,8 +131,8 @@ class ProduceCounts:
 
 
 class FetchCounts:
-    """Counts fetched records. slice_ns: length of a slice; partitions: the codes of topic-partitions; spills: of the
-    buckets, by their numbers."""
+    """Counts fetched records. slice_ns: length of a slice; partitions: the codes of topic-partitions; spills: spills of
+    the buckets, by number."""
 
     def __init__(self, slice_ns: int, partitions: TopicPartitions, spills: Sequence[Spill]) -> None:
         self._slice_ns = slice_ns
@@ -151,11 +153,11 @@ class FetchCounts:
         return {"state": tuple(self._state), "keys": self._keys}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Goes on with this state."""
+        """Continues with this state."""
         self._state, self._keys = FlowState(*state["state"]), state["keys"]
 
     def take(self, rows: FlowRows) -> None:
-        """Takes the rows of some time; those of a time before were taken."""
+        """Takes the rows of a span of time, after those of all earlier spans."""
         self._make_room(rows)
         self._keys = rows.keys
         times, places = np.array([self._slice_ns, LATE_NS], np.int64), np.zeros(2, np.int64)
@@ -181,7 +183,7 @@ class FetchCounts:
 
 
 def _with_room(array: Array, n: int) -> Array:
-    """The array with n rows or more; new ones are zero."""
+    """Returns the array with n rows or more; new ones are zero."""
     if len(array) >= n:
         return array
     room = np.zeros((max(n, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
@@ -190,7 +192,7 @@ def _with_room(array: Array, n: int) -> Array:
 
 
 def _cell_columns(cells: Array, counts: Array) -> dict[str, pa.Array]:
-    """Fields of CELL, null where they are not known, and latencies."""
+    """Returns the fields of CELL, null where they are not known, and latencies."""
     columns = {}
     for name in _NAMES:
         values = np.ascontiguousarray(cells[name])

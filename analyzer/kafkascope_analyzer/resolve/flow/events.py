@@ -1,7 +1,7 @@
-"""Events of the kinds produce_slice and fetch_slice: what flowed through topic-partitions, slice by slice of time.
+"""Events of the kinds produce_slice and fetch_slice: records passing through topic-partitions, by time slice.
 
-Everything is counted before, for the connections of all buckets (flow_facts); here the counts of the bucket are
-written.
+The counting is done before, for the connections of all buckets (flow.facts). This source writes the counts of the
+bucket.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class FlowEvents(EventSource):
         self._connections = context.connections.select(["conn_id", "client_ip", "node_id"])
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The slices of the connections of this bucket."""
+        """Yields the slices of the connections of this bucket."""
         for rows in produce_slices(self._spill):
             yield self._events(ProduceSlice, rows)
         for rows in read_spill(self._spill, FETCH_SLICES):

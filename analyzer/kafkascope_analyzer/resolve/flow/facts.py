@@ -1,9 +1,9 @@
-"""Between the passes: how records passed through topic-partitions, from the responses to Produce and Fetch of all
-buckets in order of time.
+"""Between the passes: counts the records passing through topic-partitions, from the responses to Produce and Fetch of
+all buckets in order of time.
 
-Producers, leaders and consumers of a partition are on connections of any bucket. What is counted of a connection is
-spilled in its bucket again (counts), for the second pass. Whoever else needs these responses is shown them meanwhile:
-they are read once. Where captures are appended, what earlier runs have counted stays (checkpoint).
+Producers, leaders and consumers of a partition are on connections of any bucket. The counts of a connection are spilled
+in its bucket (counts), for the second pass. Other classes that need these responses get them at the same time, so that
+they are read only once. Where captures are appended, the counts of earlier runs are kept (checkpoint).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,18 +35,18 @@ _MOST_SLICES = 60
 _END = np.iinfo(np.int64).max
 _NO_ROWS: Block = {BATCHES: [], FETCHED: []}
 _STRADDLING_NS = 1_000_000_000
-"""A response that begins in one block and ends in the next is read so much later than its time at most, as a rule."""
+"""How much later than its time, at most as a rule, a response is read that begins in one block and ends in the next."""
 
 
 def slice_length_ns(capture_ns: int) -> int:
-    """The length of a slice of a capture that is so long: the shortest round length, of a second or more, of which 60
-    or fewer cover it; a day for captures of more than 60 days."""
+    """Returns the length of a time slice for a capture of that length: the shortest round length, of a second or more,
+    of which 60 or fewer cover it; a day for captures of more than 60 days."""
     needed = (length for length in _LENGTHS_S if capture_ns <= _MOST_SLICES * length * _SECOND_NS)
     return next(needed, _LENGTHS_S[-1]) * _SECOND_NS
 
 
 class Responses(Protocol):
-    """Reads every Produce and Fetch response of all buckets, in any order; some of them may come twice."""
+    """Reader of every Produce and Fetch response of all buckets, in any order; some responses may come twice."""
 
     def take_accepted(self, named: NamedRows) -> None:
         """Takes the batches of producers (scan.batches.BATCHES)."""
@@ -55,17 +55,18 @@ class Responses(Protocol):
         """Takes responses to Fetch."""
 
     def state(self) -> dict[str, Any]:
-        """The state to be saved."""
+        """Returns the state to be saved."""
 
     def resume(self, state: Mapping[str, Any], ends: NamedRows) -> set[int]:
-        """Goes on with what was found in earlier parts. ends: how far each of them reaches (part_ends.PART_ENDS).
-        Returns those whose responses are needed nevertheless."""
+        """Continues from the results of earlier parts. ends: the highest offsets and times of each part
+        (part_ends.PART_ENDS). Returns the parts whose responses have to be read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowFacts:
     """slice_ns: length of a slice; candidates: batches that may have waited (produce_facts.CANDIDATES), by the
-    directory of a bucket's spill; n_left_out: topic-partitions of responses that were not counted at the limits."""
+    directory of a bucket's spill; n_left_out: topic-partitions of responses that were not counted because of the
+    limits."""
 
     slice_ns: int
     candidates: dict[Path, pa.Table]
@@ -79,9 +80,9 @@ def gather_flow(
     others: Sequence[Responses],
     saved: Path | None = None,
 ) -> FlowFacts:
-    """Counts what flowed through the topic-partitions on the connections of all buckets, and spills it there.
-    connections: by the directory of a bucket's spill, with client_ip, first_ns and last_ns; others: are shown all
-    responses; saved: the file of the counts of earlier runs (checkpoint), which is written anew."""
+    """Counts the flow through the topic-partitions on the connections of all buckets, and spills the counts there.
+    connections: with client_ip, first_ns and last_ns, by the directory of a bucket's spill; others: further readers,
+    which get all responses; saved: the file of the counts of earlier runs (checkpoint), which is rewritten."""
     if not connections:
         return FlowFacts(slice_length_ns(0), {}, 0)
     first = min(pc.min(rows["first_ns"]).as_py() for rows in connections.values())
@@ -110,7 +111,7 @@ def gather_flow(
 
 
 class _FlowFold:
-    """Counts flow, part by part. part: the one in which counts are spilled."""
+    """Counts flow, part by part. part: the part into which counts are spilled."""
 
     def __init__(
         self, basis: FlowBasis, flow: Flow, part: int, topics: TopicNames, others: Sequence[Responses]
@@ -128,8 +129,8 @@ class _FlowFold:
         return ProduceCounts(self._basis.slice_ns, self._flow.partitions, self._spills[bucket])
 
     def resume(self, known: Mapping[str, Any], parts: Sequence[int]) -> None:
-        """Goes on from counts that were saved, of these parts. What was sent by producers whose clocks are known
-        better now is counted anew."""
+        """Continues from the saved counts of these parts. Batches of producers whose clocks are better known now are
+        counted again."""
         self._flow.resume(known["flow"])
         self._counts = FetchCounts(self._basis.slice_ns, self._flow.partitions, self._spills)
         self._counts.resume(known["counts"])
@@ -146,15 +147,15 @@ class _FlowFold:
                     self._flow.recount(bucket, named, changed)
 
     def show(self, parts: Sequence[int]) -> None:
-        """Shows the others rows of parts that were counted."""
+        """Passes the rows of parts that were counted already to the other readers."""
         for spill in self._spills:
             for part in parts:
                 for block in blocks(spill.directory, self._topics, [part]):
                     _show(block, self._others)
 
     def count(self, parts: Sequence[int], *, is_last: bool = False) -> None:
-        """Counts the rows of some parts, and shows them the others. The last rows of each part wait for those that
-        follow; is_last: none follow."""
+        """Counts the rows of some parts, and passes them to the other readers. The last rows of each part wait for
+        those of the next; is_last: there is no next part."""
         for spill, bucket in zip(self._spills, self._buckets, strict=True):
             bucket.blocks, bucket.is_read = blocks(spill.directory, self._topics, parts), False
         for block, accepted, fetched in ahead(_in_order(self._buckets, self._flow, is_last)):
@@ -162,7 +163,7 @@ class _FlowFold:
             _show(block, self._others)
 
     def begin_end(self) -> dict[str, Any]:
-        """Ends the files of the part. Returns the state, which is valid until rows are counted."""
+        """Ends the files of the part. Returns the state, which is valid until further rows are counted."""
         state = {"counts": self._counts.state(), "flow": self._flow.state(), "since": self._since}
         state["buckets"] = [bucket.state() for bucket in self._buckets]
         for number, (spill, bucket) in enumerate(zip(self._spills, self._buckets, strict=True)):
@@ -172,7 +173,7 @@ class _FlowFold:
         return state
 
     def facts(self) -> FlowFacts:
-        """Spills what is left, when all rows were counted. Returns what was found beside it."""
+        """Spills the remaining counts, when all rows were counted. Returns the facts that were found."""
         self._counts.finish()
         for spill, bucket, since in zip(self._spills, self._buckets, self._since, strict=True):
             bucket.counts.finish()
@@ -186,7 +187,7 @@ class _FlowFold:
 
 
 def _show(block: Block, others: Sequence[Responses]) -> None:
-    """Gives the responses of a block to each of the others."""
+    """Passes the responses of a block to each of the other readers."""
     for other in others:
         for named in block[BATCHES]:
             other.take_accepted(named)
@@ -197,9 +198,9 @@ def _show(block: Block, others: Sequence[Responses]) -> None:
 def _in_order(
     buckets: list[BucketRows], flow: Flow, is_last: bool
 ) -> Iterator[tuple[Block, NDArray[np.void], NDArray[np.void]]]:
-    """Blocks of all buckets, and with each the accepted and fetched records of the stretch of time that is known with
-    it, sorted by time. A stretch ends a little before the rows of some bucket do that were read; the last one, where
-    no rows follow, with all rows."""
+    """Yields blocks of all buckets, each with the accepted and fetched records of the span of time that is complete
+    with it, sorted by time. A span ends a little before the last row that was read of some bucket; the last span has
+    all remaining rows."""
     while not all(bucket.is_read for bucket in buckets):
         behind = min((each for each in buckets if not each.is_read), key=lambda each: each.until_ns)
         block = next(behind.blocks, _NO_ROWS)
@@ -213,7 +214,7 @@ def _in_order(
 
 
 def _until(buckets: list[BucketRows], name: str, until_ns: int) -> NDArray[np.void]:
-    """The rows of all buckets up to a time, sorted; they are taken out."""
+    """Removes and returns the rows of all buckets up to a time, sorted."""
     parts = []
     for bucket in buckets:
         rows = getattr(bucket, name)

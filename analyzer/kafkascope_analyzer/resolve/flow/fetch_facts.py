@@ -1,6 +1,7 @@
-"""Between the passes: the runs of all consumers, and since when the first record that a run did not bring was there.
+"""Between the passes: the runs of Fetch requests of all consumers, and when the next record after each run became
+available.
 
-Members of a group fetch on connections of any bucket, and what they wait for is written on others.
+Members of a group fetch on connections of any bucket, and the records for which they wait are produced on others.
 """
 
 from collections.abc import Mapping
@@ -43,12 +44,12 @@ RUNS = pa.schema(
         ("before_last_ns", pa.int64()),
     ]
 )
-"""Runs by connection, topic-partition and time. created_ns, n_young: as in service_kernels.RUN; next_accepted_ns: since
-when the record at next_offset was there, last_answer_accepted_ns: that at last_answer_offset; null where the capture
-does not show it."""
+"""Runs by connection, topic-partition and time. created_ns, n_young: as in service_kernels.RUN; next_accepted_ns: when
+the record at next_offset became available, last_answer_accepted_ns: when the record at last_answer_offset did; null
+where the capture does not show it."""
 MOSTLY_YOUNG = 0.9
-"""Share of responses whose first record is young, from which on the times of records are those of a clock: a consumer
-that is served gets records when they are new, and an application may set any time."""
+"""Share of responses whose first record is young, from which on record times count as clock times: a consumer that
+keeps up gets new records, but an application may set any time."""
 _POINTS = pa.schema(
     [
         *(RUNS.field(name) for name in ("topic", "partition")),
@@ -59,8 +60,8 @@ _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "fir
 
 
 class FetchRunEnds:
-    """The runs of all buckets, and what responses say about the records after them (flow_facts.Responses).
-    connections: by the directory of a bucket's spill, with conn_id."""
+    """The runs of all buckets, and the times of the records after them from responses (flow.facts.Responses).
+    connections: with conn_id, by the directory of a bucket's spill."""
 
     def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
         found = [_runs_of(spill, rows["conn_id"], topics) for spill, rows in connections.items()]
@@ -86,7 +87,7 @@ class FetchRunEnds:
             self._times.take_stable(named.topics, named.rows)
 
     def state(self) -> dict[str, Any]:
-        """The state to be saved."""
+        """Returns the state to be saved."""
         if not self._runs.num_rows:
             return {"points": _POINTS.empty_table(), "is_any_committed": False}
         points = _points(self._runs).append_column("first_ns", pa.array(self._times.first_ns()))
@@ -94,7 +95,7 @@ class FetchRunEnds:
         return {"points": points.cast(_POINTS), "is_any_committed": bool(self._is_committed.any())}
 
     def resume(self, state: Mapping[str, Any], ends: NamedRows) -> set[int]:
-        """As of flow_facts.Responses."""
+        """See flow.facts.Responses."""
         if not self._runs.num_rows:
             return set()
         needed = self._times.resume(named_rows(state["points"]), ends)
@@ -103,7 +104,7 @@ class FetchRunEnds:
         return needed
 
     def runs(self) -> pa.Table:
-        """The runs (RUNS), when all responses were taken."""
+        """Returns the runs (RUNS), when all responses were taken."""
         if not self._runs.num_rows:
             return self._runs
         self._times.take_created(*_created(self._runs))
@@ -116,15 +117,16 @@ class FetchRunEnds:
 
 
 def _points(runs: pa.Table) -> pa.Table:
-    """What is looked for: first the record after each run, then the first record of the last response of each."""
+    """Returns the offsets to look for: first the record after each run, then the first record of the last response of
+    each."""
     places = runs.select(["topic", "partition"])
     offsets = pa.chunked_array([*runs["next_offset"].chunks, *runs["last_answer_offset"].chunks], pa.int64())
     return pa.concat_tables([places, places]).append_column("offset", offsets).combine_chunks()
 
 
 def _created(runs: pa.Table) -> tuple[pa.DictionaryArray, pa.Table]:
-    """Topics and rows (partition, partition_offset, ts_ns) of the first records of runs, with the time at which they
-    were created, where the times of a consumer's records are those of a clock."""
+    """Returns topics and rows (partition, partition_offset, ts_ns) of the first records of runs, with their create
+    times, where the record times of a consumer are those of a clock."""
     per = ["conn_id", "topic", "partition"]
     total = runs.group_by(per).aggregate([("n", "sum"), ("n_young", "sum")])
     is_clock = pc.greater_equal(total["n_young_sum"], pc.multiply(pc.cast(total["n_sum"], pa.float64()), MOSTLY_YOUNG))
@@ -136,7 +138,7 @@ def _created(runs: pa.Table) -> tuple[pa.DictionaryArray, pa.Table]:
 
 
 def _read_committed(connections: Mapping[Path, pa.Table], runs: pa.Table) -> NDArray[np.bool_]:
-    """Whether each run is of a consumer that reads committed records only."""
+    """Whether each run is of a consumer that reads only committed records."""
     found = [
         rows["conn_id"].take(conns["conn"])
         for spill, rows in connections.items()
@@ -160,8 +162,8 @@ def _runs_of(spill: Path, conn_ids: pa.ChunkedArray, topics: TopicNames) -> pa.T
 
 
 def _joined(runs: pa.Table, accepted: NDArray[np.int64], answered: NDArray[np.int64]) -> pa.Table:
-    """Runs of a connection and topic-partition between which there was no wait are one. accepted: since when the record
-    after each run was there; answered: the first record of its last response."""
+    """Returns the runs, in which those of a connection and topic-partition without a wait in between are one. accepted:
+    when the record after each run became available; answered: when the first record of its last response did."""
     first_ns, last_ns = runs["first_ns"].to_numpy(), runs["last_ns"].to_numpy()
     same = np.zeros(runs.num_rows, np.bool_)
     same[1:] = True

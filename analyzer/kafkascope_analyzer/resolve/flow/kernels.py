@@ -1,10 +1,10 @@
-"""Kernels that follow records through topic-partitions: from the response that accepts them to the one that brings them
-to each group.
+"""Kernels that follow records through topic-partitions: from the response that accepts them to the response that
+delivers them to each group.
 
-Of each topic-partition it is kept which offsets were accepted when (ACCEPTANCE), in a number of pieces that does not
-grow: pieces next to each other become one as soon as they are much older than they are apart, so that a latency stays
-within a class of the histogram. Of each group and topic-partition it is kept how far it has read. Everything else is
-counted in cells, one for each connection and topic-partition, which are emptied at the end of each slice of time.
+For each topic-partition they keep ranges of offsets with the time of their acceptance (ACCEPTANCE), in a bounded number
+of pieces: adjacent pieces are joined as soon as they are much older than they are apart, so that a latency stays within
+a class of the histogram. For each group and topic-partition they keep the read position. Everything else is counted in
+cells, one for each connection and topic-partition, which are emptied at the end of each time slice.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from kafkascope_analyzer.dataset.latency_histogram import N_CLASSES, STEPS_LOG2
 from kafkascope_parsers.kernels import inlined, kernel
 
 NONE = -1
-"""Stands for an offset, time or latency that is not known."""
+"""Stands for an unknown offset, time or latency."""
 US = 1_000
 ACCEPTED = np.dtype(
     [
@@ -30,8 +30,8 @@ ACCEPTED = np.dtype(
         ("youngest_us", np.int64),
     ]
 )
-"""Records of a topic-partition that a response accepted at ts_ns. oldest_us, youngest_us: how long before that the
-first and the last of them were created; NONE where it is not known."""
+"""Records of a topic-partition that a response accepted at ts_ns. oldest_us, youngest_us: age of the first and the last
+of them at that time; NONE where it is not known."""
 FETCHED = np.dtype(
     [
         ("ts_ns", np.int64),
@@ -62,11 +62,11 @@ CELL = np.dtype(
         ("lag_max", np.int64),
     ]
 )
-"""What flowed through a connection and topic-partition in a slice of time; columns of ProduceSlice and FetchSlice.
-n_again: of FetchSlice alone."""
+"""The counts of a connection and topic-partition in a time slice; columns of ProduceSlice and FetchSlice. n_again: of
+FetchSlice only."""
 READER = np.dtype([("next_offset", np.int64), ("position", np.int64)])
-"""How far a group has read a topic-partition: the first offset that no response has brought, and the offset after the
-latest response, which is lower where the group has gone back."""
+"""The read position of a group in a topic-partition: the first offset that no response has delivered, and the offset
+after the latest response, which is lower where the group has gone back."""
 ACCEPTANCE = np.dtype(
     [("first_offset", np.int64), ("next_offset", np.int64), ("from_ns", np.int64), ("to_ns", np.int64)]
 )
@@ -76,15 +76,15 @@ MOST_PIECES = 256
 suffice."""
 _AGE_SHIFT = 3
 _MOST_MARKERS = 2
-"""Offsets between two pieces that become one: a transaction marker is no record."""
+"""Most offsets between two pieces that are joined: a transaction marker takes an offset, but is not a record."""
 _MOST_STEPS = 8
-"""Latencies that the records of a batch are spread over, evenly from the oldest to the youngest."""
+"""Most latencies over which the records of a batch are spread, evenly from the oldest to the youngest."""
 
 
 class FlowState(NamedTuple):
     """The state of follow_flow between two calls. cells: CELL; counts: histograms, int32[n cells, N_CLASSES]; readers:
-    READER; pieces: ACCEPTANCE[n places, MOST_PIECES], of which n_pieces are used, by offset; slices: one number, that
-    of the slice that is being counted, or NONE."""
+    READER; pieces: ACCEPTANCE[n places, MOST_PIECES], the first n_pieces of which are used, by offset; slices: one
+    number, the current slice, or NONE."""
 
     cells: NDArray[np.void]
     counts: NDArray[np.int32]
@@ -104,7 +104,7 @@ class ProduceState(NamedTuple):
 
 @kernel
 def latency_class(latency_us):  # type: ignore[no-untyped-def]
-    """The number of the class of a latency (dataset.latency_histogram); a negative one counts as 0."""
+    """Returns the class of a latency (dataset.latency_histogram); a negative one counts as 0."""
     value = max(np.int64(latency_us), np.int64(0))
     shift = np.int64(0)
     while (value >> shift) >= (2 << STEPS_LOG2):
@@ -114,12 +114,12 @@ def latency_class(latency_us):  # type: ignore[no-untyped-def]
 
 @kernel
 def follow_flow(accepted, fetched, times, places, state):  # type: ignore[no-untyped-def]
-    """Counts fetched records, and keeps when records were accepted, in order of time, until a slice of time has ended.
+    """Counts fetched records, and keeps when records were accepted, in order of time, until a time slice has ended.
 
-    accepted, fetched: ACCEPTED and FETCHED by time. times: length of a slice, and by how much a response to Fetch is
-    taken later than it came, as the producer may get its response a little later than a consumer gets the records.
-    places: the row of each that comes next; brought forward. Returns False at the end of both, True where the slice has
-    ended: its cells have to be emptied, and its number set to NONE.
+    accepted, fetched: ACCEPTED and FETCHED by time. times: length of a slice, and the delay with which responses to
+    Fetch are processed, because the producer may get its response a little later than a consumer gets the records.
+    places: the next row of each, which is advanced. Returns False at the end of both, True where the slice has ended:
+    the caller has to empty its cells and set its number to NONE.
     """
     while places[0] < len(accepted) or places[1] < len(fetched):
         i, j = places[0], places[1]
@@ -141,8 +141,8 @@ def follow_flow(accepted, fetched, times, places, state):  # type: ignore[no-unt
 
 @kernel
 def count_produced(accepted, slice_ns, start, state):  # type: ignore[no-untyped-def]
-    """Counts accepted records (ACCEPTED) from the row `start` on, until a slice of time has ended: its cells have to be
-    emptied then, and its number in the state (ProduceState) set to NONE. Returns the row that comes next."""
+    """Counts accepted records (ACCEPTED) from the row `start` on, until a time slice has ended: the caller then has to
+    empty its cells and set its number in the state (ProduceState) to NONE. Returns the next row."""
     for i in range(start, len(accepted)):
         number = accepted[i]["ts_ns"] // slice_ns
         if state.slices[0] != number:
@@ -155,7 +155,7 @@ def count_produced(accepted, slice_ns, start, state):  # type: ignore[no-untyped
 
 @kernel
 def _accept(row, state):  # type: ignore[no-untyped-def]
-    """Counts records that were accepted."""
+    """Counts accepted records."""
     cell = state.cells[row["cell"]]
     _note_response(cell, row["ts_ns"])
     cell["n_records"] += row["n_records"]
@@ -173,7 +173,7 @@ def _accept(row, state):  # type: ignore[no-untyped-def]
 
 @inlined
 def _note_response(cell, ts_ns):  # type: ignore[no-untyped-def]
-    """One more response, in a cell that is new where it has none."""
+    """Counts one more response in a cell, which gets its first time if it is new."""
     if cell["n_responses"] == 0:
         cell["first_ns"] = ts_ns
         cell["end_offset"] = NONE
@@ -187,7 +187,7 @@ def _note_response(cell, ts_ns):  # type: ignore[no-untyped-def]
 
 @kernel
 def _keep(row, next_offset, state):  # type: ignore[no-untyped-def]
-    """Keeps when offsets were accepted; a batch that was sent and accepted twice was accepted the first time."""
+    """Keeps when offsets were accepted. For a batch that was sent and accepted twice the first time counts."""
     pieces, n = state.pieces[row["place"]], state.n_pieces[row["place"]]
     if n == MOST_PIECES:
         n = _join_pieces(pieces, n, row["ts_ns"])
@@ -207,7 +207,7 @@ def _keep(row, next_offset, state):  # type: ignore[no-untyped-def]
 
 @inlined
 def _copy(to, piece):  # type: ignore[no-untyped-def]
-    """One piece in the place of another."""
+    """Copies one piece over another."""
     to["first_offset"] = piece["first_offset"]
     to["next_offset"] = piece["next_offset"]
     to["from_ns"] = piece["from_ns"]
@@ -216,8 +216,8 @@ def _copy(to, piece):  # type: ignore[no-untyped-def]
 
 @kernel
 def _join_pieces(pieces, n, now_ns):  # type: ignore[no-untyped-def]
-    """Joins pieces that are next to each other and older than eight times what lies between their times; without any
-    the one with the lowest offsets goes. Returns how many there are."""
+    """Joins adjacent pieces that are older than eight times the distance between their times; where there are none,
+    drops the piece with the lowest offsets. Returns the number of pieces."""
     kept = 0
     for k in range(1, n):
         begun_ns = min(pieces[kept]["from_ns"], pieces[k]["from_ns"])
@@ -240,7 +240,7 @@ def _join_pieces(pieces, n, now_ns):  # type: ignore[no-untyped-def]
 
 @kernel
 def _fetch(row, state):  # type: ignore[no-untyped-def]
-    """Counts what a response to Fetch brought that its group did not have yet, or had, and the lag after it."""
+    """Counts the new and the repeated records of a response to Fetch for its group, and the lag after it."""
     cell, reader = state.cells[row["cell"]], state.readers[row["reader"]]
     _note_response(cell, row["ts_ns"])
     if row["last_offset"] >= 0:
@@ -268,7 +268,7 @@ def _fetch(row, state):  # type: ignore[no-untyped-def]
 
 @kernel
 def _count_fetched(row, first, end, state):  # type: ignore[no-untyped-def]
-    """Counts the latencies of offsets from first to before end, as far as it is known when they were accepted."""
+    """Counts the latencies of offsets from first to before end, for those whose acceptance time is known."""
     pieces, n = state.pieces[row["place"]], state.n_pieces[row["place"]]
     low, high = np.int64(0), n
     while low < high:

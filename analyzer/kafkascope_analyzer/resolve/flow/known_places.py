@@ -1,5 +1,5 @@
-"""Numbers for the topic-partitions that a question is about, from 0 on and without gaps, whatever their partitions are:
-they may be indexes of arrays, and parts of keys.
+"""Consecutive numbers from 0 on for a given set of topic-partitions, whatever their partition numbers are, for use as
+array indices and parts of keys.
 """
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 Longs = NDArray[np.int64]
 UNKNOWN = -1
 _PARTITION_BITS = 32
-"""A partition is an int32 from 0 on (dataset.ranges), a code of a topic one of Arrow's, which are int32 too."""
+"""A partition is an int32 from 0 on (dataset.ranges); a code of a topic is one of Arrow's dictionary indices, which are
+int32 too."""
 
 
 class KnownPlaces:
-    """The topic-partitions of some rows. topics: texts without nulls; partitions: of each row."""
+    """The topic-partitions of some rows. topics: texts without nulls; partitions: the partition of each row."""
 
     def __init__(self, topics: pa.Array, partitions: Longs) -> None:
         coded = topics.dictionary_encode()
@@ -27,7 +28,7 @@ class KnownPlaces:
         return len(self._keys)
 
     def find(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> Longs:
-        """The number of the topic-partition of each of other rows; UNKNOWN where it is none of these."""
+        """Returns the number of the topic-partition of each of other rows; UNKNOWN where it is not one of these."""
         if not len(self._keys):
             return np.full(len(partitions), UNKNOWN)
         of_code = pc.fill_null(pc.index_in(topics.dictionary, self._topics), UNKNOWN).to_numpy().astype(np.int64)

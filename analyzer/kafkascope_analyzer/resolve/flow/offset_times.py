@@ -1,8 +1,9 @@
-"""When offsets of topic-partitions were accepted or readable, as far as any message of the capture shows it.
+"""Finds when offsets of topic-partitions were accepted or readable, from any message of the capture that shows it.
 
-A point is a topic-partition and an offset that is looked for. Points are found first, from all buckets; then Produce
-and Fetch responses of all buckets are read once. Memory: four numbers for each point. Where captures are appended, what
-earlier runs have found is taken over; what these have read is read again only where a new point may have its time.
+A point is a topic-partition and an offset whose time is wanted. Points are collected first, from all buckets; then
+Produce and Fetch responses of all buckets are read once. Memory: four numbers for each point. Where captures are
+appended, the results of earlier runs are reused, and parts that these have read are read again only where they may have
+the time of a new point.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class OffsetTimes:
-    """The times of points. topics: text, partitions, offsets: of each point."""
+    """The times of points. topics: text, partitions, offsets: one of each per point."""
 
     def __init__(self, topics: pa.Array, partitions: Longs, offsets: Longs) -> None:
         self._topic_partitions = KnownPlaces(topics, partitions)
@@ -30,31 +31,31 @@ class OffsetTimes:
         self._first_ns = np.full(len(self._keys), NEVER)
         self._blocked_ns = np.zeros(len(self._keys), np.int64)
         self._is_written = np.zeros(len(self._topic_partitions), np.bool_)
-        """By topic-partition: whether the capture shows who writes it."""
+        """By topic-partition: whether the capture shows its producers."""
 
     def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes batches that brokers accepted (partition, partition_offset: that of the first record, ts_ns)."""
+        """Takes batches that brokers accepted (partition, partition_offset: offset of the first record, ts_ns)."""
         self._is_written[self._known(topics, rows, "partition_offset")[0]] = True
         slots, chosen = self._up_to(topics, rows, "partition_offset")
         np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
     def take_created(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes records and when they were created (partition, partition_offset, ts_ns), after all batches: they count
-        for topic-partitions whose producers the capture does not show."""
+        """Takes records with their create times (partition, partition_offset, ts_ns), after all batches. They count for
+        topic-partitions whose producers the capture does not show."""
         slots, chosen = self._up_to(topics, rows, "partition_offset")
         is_other = ~self._is_written[self._places[slots]]
         np.minimum.at(self._first_ns, slots[is_other], rows["ts_ns"].to_numpy()[chosen[is_other]])
 
     def take_ends(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> None:
-        """Takes ends of partitions (partition, column: the offset after the last one that is there, ts_ns)."""
+        """Takes ends of partitions (partition, column: the offset after the last record, ts_ns)."""
         before_end = pc.subtract(rows[column], 1)
         rows = rows.set_column(rows.column_names.index(column), column, before_end)
         slots, chosen = self._up_to(topics, rows, column)
         np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
     def take_stable(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes last stable offsets (partition, last_stable_offset, ts_ns): records at or after them belong to
-        transactions that are open, or come after such."""
+        """Takes last stable offsets (partition, last_stable_offset, ts_ns): records at or after them belong to open
+        transactions, or come after such records."""
         places, chosen, offsets = self._known(topics, rows, "last_stable_offset")
         rank = np.searchsorted(self._offsets, offsets)
         slots = np.searchsorted(self._keys, places * len(self._offsets) + rank)
@@ -63,9 +64,9 @@ class OffsetTimes:
         np.maximum.at(self._blocked_ns, slots[is_there], rows["ts_ns"].to_numpy()[chosen[is_there]])
 
     def resume(self, found: NamedRows, ends: NamedRows) -> set[int]:
-        """Takes over what was found in earlier parts. found: the points that were looked for (partition, offset,
-        first_ns, blocked_ns); ends: how far each part reaches (part_ends.PART_ENDS). Returns the parts that have
-        something to say about points that were not looked for."""
+        """Takes over the results of earlier parts. found: the points of earlier runs (partition, offset, first_ns,
+        blocked_ns); ends: the highest offsets and times of each part (part_ends.PART_ENDS). Returns the parts that may
+        have times of new points."""
         slots, chosen = self._exactly(found.topics, found.rows)
         np.minimum.at(self._first_ns, slots, found.rows["first_ns"].to_numpy()[chosen])
         np.maximum.at(self._blocked_ns, slots, found.rows["blocked_ns"].to_numpy()[chosen])
@@ -74,7 +75,7 @@ class OffsetTimes:
         return self._needed(self._keys[is_new], ends)
 
     def _exactly(self, topics: pa.DictionaryArray, points: pa.Table) -> tuple[Longs, Longs]:
-        """The slots of points that are looked for here too, and their rows."""
+        """Returns the slots of points that exist here too, and their rows."""
         places, offsets = self._topic_partitions.find(topics, points["partition"]), points["offset"].to_numpy()
         rank = np.minimum(np.searchsorted(self._offsets, offsets), len(self._offsets) - 1)
         keys = places * len(self._offsets) + rank
@@ -83,8 +84,8 @@ class OffsetTimes:
         return slots[chosen], chosen
 
     def _needed(self, new: Longs, ends: NamedRows) -> set[int]:
-        """The parts that name an offset behind a new point of the same topic-partition. What the others say follows
-        from how far they reach."""
+        """Returns the parts whose offsets of a topic-partition go beyond a new point of it. For the other parts their
+        highest offsets suffice."""
         topics, rows = ends.topics, ends.rows
         stable = {"partition": rows["partition"], "last_stable_offset": rows["last_stable_offset"]}
         self.take_stable(topics, pa.table(stable | {"ts_ns": rows["stable_ns"].fill_null(0)}))
@@ -96,21 +97,22 @@ class OffsetTimes:
         return set(rows["part"].to_numpy()[(places >= 0) & is_behind].tolist())
 
     def blocked_ns(self) -> Longs:
-        """Until when responses show that the last stable offset is not beyond each point; 0 where none does."""
+        """For each point the last time at which responses show that the last stable offset is not beyond it; 0 where
+        none does."""
         distinct, ranks = np.unique(self._blocked_ns, return_inverse=True)
         _, group = np.unique(self._places, return_inverse=True)
         latest = np.maximum.accumulate(group * len(distinct) + ranks) % max(len(distinct), 1)
         return np.asarray(distinct[latest][self._point_slots])
 
     def first_ns(self) -> Longs:
-        """Since when a record at the offset of each point, or at a later one, is there: it was accepted, or a response
-        shows that the partition is so long; NEVER where the capture does not show it. Records with acks=1 are accepted
-        before earlier ones with acks=all."""
+        """The time since when a record at the offset of each point, or at a later one, is available: it was accepted,
+        or a response shows that the partition reaches that far; NEVER where the capture does not show it. Records with
+        acks=1 are accepted before earlier ones with acks=all."""
         return _least_from_here(self._places, self._first_ns)[self._point_slots]
 
     def _up_to(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs]:
-        """For each row the slot of the last point of its topic-partition with an offset up to that of the column, and
-        the rows that have one."""
+        """Returns for each row the slot of the last point of its topic-partition with an offset up to that of the
+        column, and the rows that have one."""
         places, chosen, offsets = self._known(topics, rows, column)
         rank = np.searchsorted(self._offsets, offsets, side="right") - 1
         slots = np.searchsorted(self._keys, places * len(self._offsets) + rank, side="right") - 1
@@ -119,7 +121,7 @@ class OffsetTimes:
         return slots[is_there], chosen[is_there]
 
     def _known(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs, Longs]:
-        """The rows that are about a topic-partition with points and have an offset in the column: their
+        """Returns the rows about a topic-partition with points that have an offset in the column: their
         topic-partitions, row numbers and offsets."""
         places = self._topic_partitions.find(topics, rows["partition"])
         offsets = flat(rows[column]).fill_null(-1).to_numpy()
@@ -128,7 +130,7 @@ class OffsetTimes:
 
 
 def _least_from_here(groups: Longs, times: Longs) -> Longs:
-    """The least time of each slot and of those after it in its group."""
+    """Returns the minimum of the times of each slot and of the slots after it in its group."""
     distinct, ranks = np.unique(times, return_inverse=True)
     _, group = np.unique(groups, return_inverse=True)
     joint = np.minimum.accumulate((group * len(distinct) + ranks)[::-1])[::-1]

@@ -24,7 +24,7 @@ PART_ENDS = pa.schema(
 
 
 def part_ends(spills: Iterable[Path], topics: TopicNames, parts: Sequence[int]) -> NamedRows:
-    """The highest offsets and the times in parts (PART_ENDS), of all buckets."""
+    """Returns the highest offsets and the times in parts (PART_ENDS), of all buckets."""
     found = [PART_ENDS.empty_table()]
     for spill in spills:
         for part in parts:
@@ -39,5 +39,5 @@ def part_ends(spills: Iterable[Path], topics: TopicNames, parts: Sequence[int]) 
 
 
 def named_rows(rows: pa.Table) -> NamedRows:
-    """Rows whose topics are texts."""
+    """Returns rows whose topics are texts."""
     return NamedRows(flat(rows["topic"]).dictionary_encode(), rows)

@@ -1,12 +1,13 @@
 """Between the passes: the clocks of producers, and how long the batches of producers waited, on the capture's clock.
 
-The create time in a batch's header is when its first record was handed to the library, on the producer's clock. The
-smallest distance between creating and sending, of all connections of a client, is taken for the difference between the
-clocks; the median of what is above it for the client's usual linger. A batch waited for what is above both, where
-packets prove a wait: it was refused, answered late or not at all; or, between its creation and its sending, its client
-waited so for another batch (or for the same one, sent before) or opened a connection. A create time alone proves
-nothing: applications may set it. Where the median is far above the smallest distance, or the distance goes on falling,
-the time is no create time: mirrors and replays keep times that run at another rate than the clock.
+The create time in a batch's header is the time at which its first record was passed to the client library, on the
+producer's clock. The smallest distance between creation and sending, over all connections of a client, is taken as the
+difference between the clocks; the median of the excess over it as the client's usual linger. The excess over both is
+the batch's wait, but only where packets prove a wait: it was refused, answered late or not at all; or, between its
+creation and its sending, its client waited in that way for another batch (or for an earlier attempt of the same one) or
+opened a connection. A create time alone proves nothing: applications may set it. Where the median is far above the
+smallest distance, or the distance keeps falling, the time is not a create time: mirrors and replays keep times that run
+at another rate than the clock.
 """
 
 from collections.abc import Mapping
@@ -42,19 +43,20 @@ WAITS = pa.schema(
         ("n_records", pa.int64()),
     ]
 )
-"""Batches of a connection and topic-partition in a row that waited, or failed alike, by time. accepted_ns: null where
-they were not accepted; longest_ns: how long the one of them waited that waited longest, null like accepted_ns;
-ended_ns: the last answer, null without one; error_code: 0 for none; n_records: of accepted batches, the records that
-waited for at least LEAST_PAUSE_NS; of others all records, those of a batch that was sent several times once."""
+"""Consecutive batches of a connection and topic-partition that waited, or failed with the same error, by time.
+accepted_ns: null where they were not accepted; longest_ns: the longest wait of one of them, null like accepted_ns;
+ended_ns: the last answer, null without one; error_code: 0 for none; n_records: for accepted batches, the records that
+waited for at least LEAST_PAUSE_NS; for others all records, those of a batch that was sent several times once."""
 LONGEST_NS = 600_000 * MILLISECOND
-"""What seems to have waited longer was given its time by the application (delivery.timeout.ms is 2 minutes)."""
+"""Longest wait that counts. A longer one comes from a time that the application set (delivery.timeout.ms is
+2 minutes)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerClocks:
     """Clocks of the producers of all connections, one bucket after the other: least_ns, the smallest distance of its
-    client between creating and sending; linger_ns, the usual distance above that, _UNUSABLE where the times are not
-    create times; client, the number of its client, _NO_CLIENT where it sent no batch with a time."""
+    client between creation and sending; linger_ns, the usual excess over that, _UNUSABLE where the times are not create
+    times; client, the number of its client, _NO_CLIENT where it sent no batch with a create time."""
 
     least_ns: NDArray[np.int64]
     linger_ns: NDArray[np.int64]
@@ -67,12 +69,13 @@ class ProducerClocks:
 
     @property
     def has_sent(self) -> NDArray[np.bool_]:
-        """Whether each connection sent a batch with a time."""
+        """Whether each connection sent a batch with a create time."""
         return np.asarray(self.client != _NO_CLIENT)
 
 
 _CLOCK_ERROR_NS = 50 * MILLISECOND
-"""How far the clocks of a client and of the capture may be apart once they are aligned: nothing is late for that."""
+"""Largest remaining difference between the clocks of a client and of the capture after their alignment; a wait that is
+not longer does not count."""
 CANDIDATES = pa.schema(
     [
         ("conn", pa.int64()),
@@ -87,16 +90,16 @@ CANDIDATES = pa.schema(
         ("error_code", pa.int16()),
     ]
 )
-"""Batches that may have waited, or were not accepted. conn: number of the connection in its bucket, number: that of the
-request on it; created_ms, last_ms: when the first and the last record were created, on the producer's clock, -1 where
-that is not known; answered_ns: null without a response."""
+"""Batches that may have waited, or were not accepted. conn: number of the connection in its bucket, number: number of
+the request on it; created_ms, last_ms: create times of the first and the last record, on the producer's clock, -1 where
+they are not known; answered_ns: null without a response."""
 
 
 def produce_waits(
     candidates: Mapping[Path, pa.Table], connections: Mapping[Path, pa.Table], clocks: ProducerClocks
 ) -> pa.Table:
-    """The waits of all producers (WAITS). candidates (CANDIDATES), connections (with conn_id, client_ip, syn_ns and
-    last_ns): by the directory of a bucket's spill."""
+    """Returns the waits of all producers (WAITS). candidates (CANDIDATES), connections (with conn_id, client_ip, syn_ns
+    and last_ns): by the directory of a bucket's spill."""
     if not connections:
         return WAITS.empty_table()
     known = pa.concat_tables([rows.select(_CONNECTION_COLUMNS) for rows in connections.values()]).combine_chunks()
@@ -117,7 +120,8 @@ _NO_CLIENT = -1
 
 
 def producer_clocks(connections: Mapping[Path, pa.Table]) -> ProducerClocks:
-    """The clocks of the producers of all buckets. connections: by the directory of a bucket's spill, with client_ip."""
+    """Returns the clocks of the producers of all buckets. connections: with client_ip, by the directory of a bucket's
+    spill."""
     n_counts = len(CLOCK_EDGES_NS) + 1
     tables, conns, n_before = [], [], 0
     for spill, known in connections.items():
@@ -146,21 +150,21 @@ def producer_clocks(connections: Mapping[Path, pa.Table]) -> ProducerClocks:
 
 
 def _client_numbers(clocks: pa.Table) -> NDArray[np.int64]:
-    """A number for each client: those of one address with the same client id are one."""
+    """Returns a number for each client; rows of one address with the same client id are one client."""
     ips, ids = (clocks[name].combine_chunks().fill_null("").dictionary_encode() for name in ("client_ip", "client_id"))
     codes = ips.indices.to_numpy().astype(np.int64) * len(ids.dictionary) + ids.indices.to_numpy()
     return np.unique(codes, return_inverse=True)[1]
 
 
 def _medians(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The edge up to which half of the distances are; UNUSABLE beyond the last."""
+    """Returns the edge up to which half of the distances are; UNUSABLE beyond the last."""
     half = (counts.sum(1) + 1) // 2
     place = (np.cumsum(counts, 1) >= half[:, None]).argmax(1)
     return np.asarray(np.append(CLOCK_EDGES_NS, _UNUSABLE)[place])
 
 
 def _with_times(rows: pa.Table, clocks: ProducerClocks, proven: ProvenWaits) -> pa.Table:
-    """The rows that waited or failed, with created_ns and the other times of WAITS."""
+    """Returns the rows that waited or failed, with created_ns and the other times of WAITS."""
     conn = rows["conn"].to_numpy()
     least, linger = clocks.least_ns[conn], clocks.linger_ns[conn]
     sent, created_ms = rows["sent_ns"].to_numpy(), rows["created_ms"].to_numpy()
@@ -186,9 +190,9 @@ def _with_times(rows: pa.Table, clocks: ProducerClocks, proven: ProvenWaits) -> 
 def _late_records(
     n_records: NDArray[np.int64], waited_ns: NDArray[np.int64], spread_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """How many records of each batch waited for at least LEAST_PAUSE_NS: the first one where it did, and of the others
-    so many as did if they were created about evenly. waited_ns: how long the first one waited; spread_ns: how much
-    later the last one was created."""
+    """Returns how many records of each batch waited for at least LEAST_PAUSE_NS: the first one if it did, and of the
+    others the share that did if they were created evenly. waited_ns: wait of the first one; spread_ns: time between the
+    creation of the first and the last one."""
     late_ns = waited_ns - LEAST_PAUSE_NS - _CLOCK_ERROR_NS
     is_part = late_ns < spread_ns
     share = np.clip(late_ns / np.maximum(spread_ns, 1), 0, 1)
@@ -197,9 +201,9 @@ def _late_records(
 
 
 def _in_rows(waits: pa.Table) -> pa.Table:
-    """Batches with the same outcome in a row are one row: failures alike; waits until an answer that overlap. Batches
-    without an answer that the kernel sent late, from the send buffer, are rows of their own: the client may have sent
-    them elsewhere meanwhile."""
+    """Returns one row for consecutive batches with the same outcome: failures with the same error, or overlapping waits
+    until an answer. Unanswered batches that the kernel sent late, from the send buffer, are rows of their own: the
+    client may have sent them elsewhere meanwhile."""
     order = ("conn_id", "topic", "partition", "sent_ns", "number")
     waits = waits.sort_by([(name, "ascending") for name in order]).combine_chunks()
     if not waits.num_rows:
@@ -232,7 +236,8 @@ def _in_rows(waits: pa.Table) -> pa.Table:
 
 
 def _is_first_copy(waits: pa.Table, row: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each batch is the first of its row with its records: what is sent again has the same create times."""
+    """Whether each batch is the first of its row with its records: batches that are sent again have the same create
+    times."""
     copies = np.stack([row, *(waits[name].to_numpy() for name in ("created_ms", "last_ms", "n_records"))])
     is_first = np.zeros(waits.num_rows, np.bool_)
     is_first[np.unique(copies, axis=1, return_index=True)[1]] = True

@@ -1,7 +1,7 @@
-"""Between the passes: when packets prove that producers waited.
+"""Between the passes: times at which packets prove that producers waited.
 
-A producer waits while a batch is refused, answered late or not answered, and while it connects. What it creates
-meanwhile waits in its memory, and is sent afterwards: its create times may then say since when.
+A producer waits while a batch is refused, answered late or not answered, and while it connects. Records that it creates
+meanwhile wait in its memory, and are sent afterwards: their create times then show since when.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ProvenWaits:
-    """The stretches of time in which packets prove a wait: of each group of rows, one array of starts in order, and one
-    of the latest end up to each of them. groups: the numbers of the stretches that each row looks at, its client's and
-    those of its host's connections that sent no batch."""
+    """The spans of time in which packets prove a wait: for each group of rows, one sorted array of starts, and one with
+    the latest end up to each of them. groups: the numbers of the groups of spans for each row: its client's, and that
+    of its host's connections that sent no batch."""
 
     groups: tuple[Longs, Longs]
     starts: dict[int, Longs]
     ends: dict[int, Longs]
 
     def overlap(self, from_ns: Longs, to_ns: Longs) -> NDArray[np.bool_]:
-        """Whether a stretch has a time in common with the time of each row."""
+        """Whether a span overlaps the time of each row."""
         found = np.zeros(len(from_ns), np.bool_)
         for groups in self.groups:
             order = np.argsort(groups, kind="stable")
@@ -39,9 +39,9 @@ class ProvenWaits:
 
 
 def proven_waits(rows: pa.Table, connections: pa.Table, clients: Longs) -> ProvenWaits:
-    """The proven waits. rows: batches that may have waited (produce_facts.CANDIDATES), with numbers of connections;
-    connections: with client_ip, syn_ns and last_ns; clients: the number of each connection's client, below 0 for one
-    that sent no batch, which counts for all clients of its address."""
+    """Returns the proven waits. rows: batches that may have waited (produce_facts.CANDIDATES), with numbers of
+    connections; connections: with client_ip, syn_ns and last_ns; clients: the number of each connection's client, below
+    0 for one that sent no batch, which counts for all clients of its address."""
     hosts = connections["client_ip"].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
     host_groups = -2 - hosts.astype(np.int64)
     groups = np.where(clients >= 0, clients, host_groups)
@@ -66,6 +66,6 @@ def proven_waits(rows: pa.Table, connections: pa.Table, clients: Longs) -> Prove
 
 
 def _or_default(values: pa.ChunkedArray, default: Longs) -> Longs:
-    """The values, and the default where there is none."""
+    """Returns the values, with the default in place of nulls."""
     is_known = np.asarray(values.is_valid().combine_chunks().to_numpy(zero_copy_only=False))
     return np.where(is_known, values.fill_null(0).to_numpy(), default)

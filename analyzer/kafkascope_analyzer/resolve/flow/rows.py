@@ -1,4 +1,4 @@
-"""Makes rows for the flow kernels (flow_kernels.ACCEPTED, FETCHED) of what buckets spilled, and finds the batches of
+"""Makes rows for the flow kernels (flow.kernels.ACCEPTED, FETCHED) from the spills of buckets, and finds the batches of
 producers that may have waited.
 """
 
@@ -31,9 +31,9 @@ _STATE = ("partitions", "_n_beyond_cells", "_n_beyond_places", "_cells", "_place
 
 @dataclass(slots=True)
 class BucketRows:
-    """What was read of one bucket. number: of the bucket; base: number of its first connection; counts: of what
-    producers sent; until_ns: the last response of the last block that was read; accepted, fetched: rows that wait, by
-    time; candidates: of CANDIDATES."""
+    """The rows that were read of one bucket. number: number of the bucket; base: number of its first connection;
+    counts: counts of producers' records; until_ns: the last response of the last block that was read; accepted,
+    fetched: rows that are not counted yet, by time; candidates: rows of CANDIDATES."""
 
     number: int
     base: int
@@ -46,22 +46,22 @@ class BucketRows:
     candidates: list[pa.Table] = field(default_factory=list)
 
     def all_candidates(self) -> pa.Table:
-        """The batches of the bucket that may have waited, when all blocks were added."""
+        """Returns the batches of the bucket that may have waited, when all blocks were added."""
         return pa.concat_tables([CANDIDATES.empty_table(), *self.candidates])
 
     def state(self) -> dict[str, Any]:
-        """The rows that are not counted yet, to be saved."""
+        """Returns the rows that are not counted yet, to be saved."""
         return {"accepted": self.accepted, "fetched": self.fetched, "candidates": self.all_candidates()}
 
     def resume(self, state: Mapping[str, Any], changed: NDArray[np.bool_]) -> None:
-        """Goes on with this state, without the candidates of the connections that have changed."""
+        """Continues with this state, without the candidates of the connections that have changed."""
         self.accepted, self.fetched = state["accepted"], state["fetched"]
         is_changed = changed[state["candidates"]["conn"].to_numpy()]
         self.candidates = [state["candidates"].filter(pa.array(~is_changed))]
 
 
 def by_time(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
-    """The rows of the parts by time."""
+    """Returns the rows of the parts by time."""
     parts = [part for part in parts if len(part)] or parts[:1]
     rows = joined_rows(parts) if len(parts) > 1 else parts[0]
     ts_ns = np.ascontiguousarray(rows["ts_ns"])
@@ -69,7 +69,7 @@ def by_time(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
 
 
 class Flow:
-    """Makes rows for the kernels of what was spilled in so many buckets. readers: the number of the reader of each
+    """Makes rows for the kernels from the spills of a number of buckets. readers: the number of the reader of each
     connection."""
 
     def __init__(self, readers: Longs, clocks: ProducerClocks, n_buckets: int) -> None:
@@ -82,20 +82,20 @@ class Flow:
 
     @property
     def n_left_out(self) -> int:
-        """Topic-partitions of responses that were not counted, at the limits."""
+        """The number of topic-partitions of responses that were not counted because of the limits."""
         return self._n_beyond_cells + self._n_beyond_places
 
     def state(self) -> dict[str, Any]:
-        """The numbers that were given, to be saved."""
+        """Returns the assigned numbers, to be saved."""
         return {name: getattr(self, name) for name in _STATE}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Goes on with these numbers."""
+        """Continues with these numbers."""
         for name in _STATE:
             setattr(self, name, state[name])
 
     def add(self, bucket: BucketRows, block: Block) -> None:
-        """Adds a block to what was read of a bucket."""
+        """Adds a block to the rows of a bucket."""
         accepted = [bucket.accepted, *(self._accepted(bucket, named) for named in block[BATCHES])]
         fetched = [self._fetched(bucket, named) for named in block[FETCHED]]
         for rows in accepted[1:]:
@@ -104,15 +104,15 @@ class Flow:
         bucket.fetched = by_time([bucket.fetched, *fetched])
 
     def recount(self, bucket: BucketRows, named: NamedRows, changed: NDArray[np.bool_]) -> None:
-        """Counts anew what the connections that have changed sent, of batches that were added before."""
+        """Counts again the batches that changed connections sent, for batches that were added before."""
         chosen = pa.array(changed[int_column(named.rows, "conn", 0)])
         n_beyond = self._n_beyond_places
         bucket.counts.take(self._accepted(bucket, NamedRows(named.topics.filter(chosen), named.rows.filter(chosen))))
         self._n_beyond_places = n_beyond
 
     def _accepted(self, bucket: BucketRows, named: NamedRows) -> NDArray[np.void]:
-        """The batches that brokers accepted, of those whose requests the capture has. Keeps those that may have
-        waited."""
+        """Returns the batches that brokers accepted, of those whose requests are in the capture. Keeps those that may
+        have waited."""
         bucket.until_ns = max(bucket.until_ns, int(int_column(named.rows, "ts_ns", NONE).max(initial=NONE)))
         places = self.partitions.of_names(named.topics, named.rows["partition"])
         chosen = np.flatnonzero((int_column(named.rows, "sent_ns", NONE) != NONE) & (places != NO_PLACE))
@@ -141,13 +141,13 @@ class Flow:
         return np.asarray(late | (int_column(rows, "error_code", 0) != 0) | (ts_ns == NONE))
 
     def _age_us(self, ts_ns: Longs, created_ms: Longs, conn: Longs) -> Longs:
-        """How long before a response records were created, on the capture's clock; NONE where it is not known."""
+        """Returns the age of records at the time of a response, on the capture's clock; NONE where it is not known."""
         age_ns = ts_ns - created_ms * MILLISECOND - self._clocks.least_ns[conn]
         is_known = (created_ms >= 0) & self._clocks.is_usable[conn] & (age_ns < LONGEST_NS)
         return np.where(is_known, np.maximum(age_ns, 0) // US, NONE)
 
     def _fetched(self, bucket: BucketRows, named: NamedRows) -> NDArray[np.void]:
-        """The topic-partitions that responses give to consumers."""
+        """Returns the topic-partitions in responses to consumers."""
         rows = named.rows
         ts_ns = int_column(rows, "ts_ns", 0)
         bucket.until_ns = max(bucket.until_ns, int(ts_ns.max(initial=-1)))
@@ -167,7 +167,7 @@ class Flow:
         return self._followed(found)
 
     def _followed(self, rows: NDArray[np.void]) -> NDArray[np.void]:
-        """Rows with numbers in place of topic-partitions; those beyond the limit are left out."""
+        """Returns rows with numbers in place of topic-partitions; those beyond the limit are left out."""
         rows["place"] = self._places.of(np.ascontiguousarray(rows["place"]))
         if len(self._places) <= MOST_PLACES:
             return rows
@@ -176,7 +176,7 @@ class Flow:
         return followed
 
     def numbered(self, accepted: NDArray[np.void], fetched: NDArray[np.void]) -> FlowRows:
-        """Rows by time with numbers in place of keys; those beyond the limit of cells are left out."""
+        """Returns rows by time with numbers in place of keys; those beyond the limit of cells are left out."""
         n = len(fetched)
         fetched["cell"] = self._cells.of(np.ascontiguousarray(fetched["cell"]))
         fetched["reader"] = self._readers.of(np.ascontiguousarray(fetched["reader"]))
@@ -188,7 +188,7 @@ class Flow:
 
 
 def _candidate_rows(rows: pa.Table, topics: pa.DictionaryArray) -> pa.Table:
-    """Rows of scan.batches.BATCHES, of topics of these names, as rows of CANDIDATES."""
+    """Returns rows of scan.batches.BATCHES, with the names of their topics, as rows of CANDIDATES."""
     columns = {name: rows[name] for name in ("conn", "number", "partition", "sent_ns", "n_records")}
     columns |= {"topic": topics, "answered_ns": rows["ts_ns"], "error_code": rows["error_code"].fill_null(0)}
     columns["created_ms"] = rows["first_timestamp_ms"].fill_null(NONE)

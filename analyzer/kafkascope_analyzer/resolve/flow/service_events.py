@@ -1,7 +1,7 @@
-"""Events of the kinds produce_wait and fetch_run: how producers and consumers of topic-partitions were served.
+"""Events of the kinds produce_wait and fetch_run: waits of producers, and Fetch runs of consumers, by topic-partition.
 
-Both are found before, for the connections of all buckets (produce_facts, fetch_facts); here those of the bucket are
-written, and the first batches that were accepted after a failure, on each connection of the client.
+Both are found before, for the connections of all buckets (produce_facts, fetch_facts). This source writes those of the
+bucket, and the first batches that were accepted after a failure, on each connection of the client.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,8 @@ from kafkascope_parsers.api_keys import PRODUCE
 
 
 class ServiceEvents(EventSource):
-    """EventSource of the kinds produce_wait and fetch_run. Memory: what FollowCounter keeps; a time for each run."""
+    """EventSource of the kinds produce_wait and fetch_run. Memory: the state of FollowCounter, and a time
+    for each run."""
 
     KINDS = (ProduceWait, FetchRun)
 
@@ -41,10 +42,10 @@ class ServiceEvents(EventSource):
         self._first = [self._mine(self._runs, "first_ns")[name].to_numpy() for name in ("conn", "number")]
         self._asked, self._held_until = TimesOfRequests(*self._first), TimesOfRequests(*self._first)
         self._highest = np.full(len(self._conn_ids), -1)
-        """The highest number of a request that was seen on each connection."""
+        """The highest number of a request that was taken, by connection."""
 
     def needs_all_requests(self) -> NDArray[np.bool_]:
-        """Those of connections with a run that was not known when its first request was added up."""
+        """Whether each connection has a run that was not known when its first request was added to the totals."""
         conn, number = self._first
         is_missed = np.asarray(self._asked.times().is_null()) & (number <= self._highest[conn])
         needed = np.zeros(len(self._conn_ids), np.bool_)
@@ -52,17 +53,18 @@ class ServiceEvents(EventSource):
         return needed
 
     def added_up(self) -> dict[str, Any]:
-        """What was found of the first requests of runs."""
+        """Returns the results about the first requests of runs."""
         return {"asked": self._asked.state(), "held": self._held_until.state(), "highest": self._highest}
 
     def resume(self, added_up: dict[str, Any]) -> None:
-        """Goes on from what an earlier run has found."""
+        """Continues from the results of an earlier run."""
         self._asked.resume(added_up["asked"])
         self._held_until.resume(added_up["held"])
         self._highest[: len(added_up["highest"])] = added_up["highest"]
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Keeps when the first request of each run was sent, and how long the broker might wait for more records."""
+        """Keeps when the first request of each run was sent, and how long it allows the broker to wait for more
+        records."""
         conn, number, ts_ns, wait_ms = (
             int_column(rows, name, -1) for name in ("conn", "number", "ts_ns", "max_wait_ms")
         )
@@ -74,11 +76,11 @@ class ServiceEvents(EventSource):
         yield from ()
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Responses to Produce, where some failed."""
+        """Whether the message is a Produce response and there are failures."""
         return (api_key, direction) == (PRODUCE, "response") and len(self._failures) > 0
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """The first batch of a topic-partition that is accepted after each failure there of the same client."""
+        """Yields the first batch of a topic-partition that is accepted after each failure there of the same client."""
         rows = rows.filter(pa.array(int_column(rows, "error_code", -1) == 0))
         conn, ts_ns = int_column(rows, "conn", 0), int_column(rows, "ts_ns", 0)
         subjects = self._failures.subjects(self._clients[conn], [rows["topic"], rows["partition"]])
@@ -94,7 +96,7 @@ class ServiceEvents(EventSource):
         yield self._events(ProduceWait, columns)
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The waits and runs of the connections of this bucket."""
+        """Yields the waits and runs of the connections of this bucket."""
         waits = self._mine(self._waits, "sent_ns")
         waits["error_name"] = _failures(waits["error_code"])
         yield self._events(ProduceWait, waits)
@@ -104,7 +106,7 @@ class ServiceEvents(EventSource):
         )
 
     def _mine(self, rows: pa.Table, time: str) -> dict[str, pa.Array]:
-        """The rows of connections of this bucket, with number of the connection, time and requests."""
+        """Returns the rows of connections of this bucket, with number of the connection, time and requests."""
         conn = pc.index_in(rows["conn_id"], self._conn_ids)
         rows = rows.filter(conn.is_valid())
         columns = {name: flat(rows[name]) for name in rows.column_names}
@@ -128,5 +130,5 @@ class ServiceEvents(EventSource):
 
 
 def _failures(error_codes: pa.Array) -> pa.Array:
-    """The names of error codes; null for none."""
+    """Returns the names of error codes; null for none."""
     return error_names(pc.if_else(pc.equal(error_codes, 0), None, error_codes))

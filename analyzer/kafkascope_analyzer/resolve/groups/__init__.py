@@ -1,1 +1,1 @@
-"""What formed and changed each group, what its members committed, and how far they were behind."""
+"""Events of groups: how each group formed and changed, the offsets that its members committed, and their lag."""

@@ -1,4 +1,4 @@
-"""Events of the kind commit_slice: how far groups had come, by what they committed in each slice of time."""
+"""Events of the kind commit_slice: the progress of groups, from the offsets committed in each time slice."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +49,7 @@ class CommitEvents(EventSource):
         self._commits = _NO_COMMITS
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """What members of groups commit, where some of it is accepted."""
+        """Whether the message is a commit of group members and some commits were accepted."""
         return api_key in _COMMITS and direction == "request" and len(self._accepted) > 0
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
@@ -74,7 +74,7 @@ class CommitEvents(EventSource):
         return pa.table(columns).filter(columns["topic"].is_valid()).cast(_NO_COMMITS.schema)
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The slices of the connections of this bucket."""
+        """Yields the slices of the connections of this bucket."""
         rows = self._commits
         known = self._connections.take(rows["conn"])
         columns = {name: flat(rows[name]) for name in rows.column_names}
@@ -86,7 +86,7 @@ class CommitEvents(EventSource):
 
 
 def _accepted(spill: Path) -> tuple[NDArray[np.int64], pa.Array]:
-    """The numbers of the commits of a bucket that their coordinator accepted, sorted, and their groups."""
+    """Returns the numbers of the commits of a bucket that their coordinator accepted, sorted, and their groups."""
     found = list(read_spill(spill, ACCEPTED_COMMITS))
     numbers = np.concatenate([np.empty(0, np.int64), *(request_numbers(rows) for rows in found)])
     groups = pa.chunked_array([flat(rows["group_id"]).cast(pa.string()) for rows in found], pa.string())
@@ -95,7 +95,7 @@ def _accepted(spill: Path) -> tuple[NDArray[np.int64], pa.Array]:
 
 
 def _last_of_slices(commits: pa.Table) -> pa.Table:
-    """The last commit of each connection, topic-partition and slice."""
+    """Returns the last commit of each connection, topic-partition and slice."""
     ordered = commits.sort_by([(name, "ascending") for name in _LAST])
     last = ordered.group_by(_SLICE, use_threads=False).aggregate([(name, "last") for name in _LAST])
     return last.rename_columns([name.removesuffix("_last") for name in last.column_names]).select(commits.column_names)

@@ -1,7 +1,6 @@
-"""Events of groups: requests that form or change a group, members that keep their place, offsets committed.
+"""Events of groups: requests that form or change a group, members that keep their membership, committed offsets.
 
-Bodies of messages are read once, for the relevant requests
-only.
+Bodies of messages are read once, and only for the relevant requests.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +34,7 @@ from kafkascope_analyzer.resolve.groups.requests import (
 
 
 class GroupEvents(EventSource):
-    """EventSource of the kinds of groups."""
+    """EventSource of the kinds of events about groups."""
 
     KINDS = (GroupRequest, MemberActivity, GroupLag)
 
@@ -49,7 +48,7 @@ class GroupEvents(EventSource):
         self._lag_points = context.shared.lag_points
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """None yet: members are rolled up, and requests are completed at the end."""
+        """Yields nothing yet: members' requests are rolled up, and other requests are completed at the end."""
         mine = requests_of_groups(rows)
         if mine.num_rows:
             self._keep_forming(mine)
@@ -57,19 +56,20 @@ class GroupEvents(EventSource):
         yield from ()
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Those that may form or change a group; others that do have failed, and are kept as such."""
+        """Whether each request may form or change a group. Other requests that do so have failed, and are kept for that
+        reason."""
         return may_form(rows)
 
     def added_up(self) -> bytes | None:
-        """What members did to keep their place."""
+        """Returns the rolled-up requests by which members kept their membership."""
         return self._members.state()
 
     def resume(self, added_up: bytes) -> None:
-        """Goes on from what an earlier run has added up."""
+        """Continues from the totals of an earlier run."""
         self._members.resume(added_up)
 
     def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """None yet, as of others; members were rolled up."""
+        """Yields nothing yet, as for other requests; members' requests were rolled up before."""
         mine = requests_of_groups(rows)
         if mine.num_rows:
             self._keep_forming(mine)
@@ -81,7 +81,7 @@ class GroupEvents(EventSource):
             self._forming.append(forming)
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """All events of groups."""
+        """Yields all events of groups."""
         if self._forming:
             yield self._requests(pa.concat_tables(self._forming).combine_chunks(), connections, read_messages)
         members = self._members.total()
@@ -102,7 +102,7 @@ class GroupEvents(EventSource):
         return _events(GroupRequest, rows, columns)
 
     def _bodies(self, rows: pa.Table, read: MessageReader) -> tuple[pa.Table, pa.Table]:
-        """Bodies of the relevant requests, and of the responses to them."""
+        """Returns bodies of the relevant requests, and of the responses to them."""
         present = set(rows["api_key"].unique().to_pylist())
         wanted: dict[str, pa.Array | None] = dict.fromkeys(MEMBERSHIP_APIS) | self._heartbeats
         apis = {api: ids for api, ids in wanted.items() if API_KEYS[api] in present}
@@ -111,7 +111,7 @@ class GroupEvents(EventSource):
         return _all(requests), _all(responses)
 
     def _lag(self, connections: pa.Table) -> pa.Table:
-        """The commits on connections of this bucket that are lag points."""
+        """Returns the commits on connections of this bucket that are lag points."""
         at = pc.index_in(self._lag_points["conn_id"], flat(connections["conn_id"]))
         rows = self._lag_points.append_column("client_ip", connections["client_ip"].take(at))
         return _events(
@@ -126,14 +126,14 @@ def _all(bodies: list[pa.Table]) -> pa.Table:
 
 
 def _body(rows: pa.Table, bodies: pa.Table, kind: pa.StructType) -> pa.Array:
-    """The body of each row's message; null where there is none."""
+    """Returns the body of each row's message; null where there is none."""
     if not bodies.num_rows:
         return pa.nulls(rows.num_rows, kind)
     return flat(bodies["body"]).take(flat(pc.index_in(rows["request_id"], flat(bodies["request_id"]))))
 
 
 def _events(kind: type[Event], rows: pa.Table, more: Mapping[str, pa.Array] | None = None) -> pa.Table:
-    """Rows of `events`. more: columns of the struct that the rows do not have."""
+    """Returns rows of `events`. more: columns of the struct that the rows do not have."""
     columns = {name: rows[name] for name in rows.column_names} | dict(more or {})
     place = EventPlace(
         key=columns["group_id"],

@@ -1,10 +1,9 @@
-"""How far the offsets that a group's generations committed were behind the high watermarks of their partitions.
+"""The lag of the offsets that each generation of a group committed, behind the high watermarks of their partitions.
 
-First pass: each bucket spills which of its commits were accepted. Between the passes (`LagPoints`) the last
-offset of each group, generation and topic-partition of the whole capture is found, and the highest high watermark that
-responses to Fetch had reported by the end of the second of that commit: consumers, followers and other groups fetch on
-connections of any bucket.
-Second pass: each bucket writes the events of the commits on its own connections.
+First pass: each bucket spills its accepted commits. Between the passes (`LagPoints`) the last offset of each group,
+generation and topic-partition of the whole capture is found, and the highest high watermark that responses to Fetch had
+reported by the end of the second of that commit: consumers, followers and other groups fetch on connections of any
+bucket. Second pass: each bucket writes the events of the commits on its own connections.
 """
 
 from collections.abc import Mapping
@@ -27,7 +26,7 @@ from kafkascope_analyzer.scan.spill import read_spill
 
 SECOND_NS = 1_000_000_000
 NOT_REPORTED = -1
-"""As a high watermark."""
+"""Stands for a high watermark that was not reported."""
 LAST_COMMITS = pa.schema(
     [
         ("group_id", pa.string()),
@@ -49,14 +48,14 @@ LAG_POINTS = pa.schema(
     ]
 )
 """The last commit of each group, generation and topic-partition of the capture, with its connection and the high
-watermark that it is compared with; sorted, and numbered."""
+watermark with which it is compared; sorted and numbered."""
 _WATERMARKS = pa.schema([LAG_POINTS.field(name) for name in ("topic", "partition", "ts_ns", "high_watermark")])
 _SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
 
 
 class LagPoints:
-    """The last commits of the capture, from what the buckets spilled, and the high watermarks of their time
-    (flow_facts.Responses). connections: by the directory of a bucket's spill, with conn_id."""
+    """The last commits of the capture, from the spills of the buckets, and the high watermarks at their times
+    (flow.facts.Responses). connections: with conn_id, by the directory of a bucket's spill."""
 
     def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
         commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
@@ -64,7 +63,7 @@ class LagPoints:
         self._watermarks = HighWatermarks(self._points) if self._points.num_rows else None
 
     def take_accepted(self, named: NamedRows) -> None:
-        """Needs no responses to Produce."""
+        """Ignores responses to Produce."""
 
     def take_fetched(self, named: NamedRows) -> None:
         """Takes responses to Fetch."""
@@ -72,7 +71,7 @@ class LagPoints:
             self._watermarks.take(named.topics, named.rows)
 
     def state(self) -> dict[str, Any]:
-        """The state to be saved."""
+        """Returns the state to be saved."""
         if self._watermarks is None:
             return {"points": _WATERMARKS.empty_table()}
         watermarks = self._watermarks.of_points().fill_null(NOT_REPORTED)
@@ -83,12 +82,12 @@ class LagPoints:
         }
 
     def resume(self, state: Mapping[str, Any], ends: NamedRows) -> set[int]:
-        """As of flow_facts.Responses."""
+        """See flow.facts.Responses."""
         return set() if self._watermarks is None else self._watermarks.resume(named_rows(state["points"]), ends)
 
     def points(self) -> pa.Table:
-        """The last commits (LAG_POINTS), when all responses were taken; those of partitions whose high watermark no
-        response had reported by then are left out."""
+        """Returns the last commits (LAG_POINTS), when all responses were taken, without those of partitions whose high
+        watermark no response had reported by then."""
         if self._watermarks is None:
             return LAG_POINTS.empty_table()
         points = self._points.append_column("high_watermark", self._watermarks.of_points())
@@ -98,7 +97,7 @@ class LagPoints:
 
 
 def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
-    """The last offset of each group, generation and topic-partition that a bucket's connections committed."""
+    """Returns the last offset of each group, generation and topic-partition that a bucket's connections committed."""
     parts = list(read_spill(directory, ACCEPTED_COMMITS))
     latest = LAST_COMMITS.empty_table()
     if not parts:
@@ -113,7 +112,7 @@ def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
 
 
 def _of_groups(offsets: pa.Table, commits: pa.Table) -> pa.Table:
-    """The committed offsets of accepted commits."""
+    """Returns the committed offsets of accepted commits."""
     known = offsets.filter(pc.fill_null(pc.greater_equal(offsets["partition_offset"], 0), False))
     columns = {name: known[name] for name in ("conn", "number", "partition", "partition_offset", "ts_ns")}
     for name in ("topic", "topic_id"):
@@ -123,7 +122,7 @@ def _of_groups(offsets: pa.Table, commits: pa.Table) -> pa.Table:
 
 
 def _latest(rows: pa.Table) -> pa.Table:
-    """The row of each group, generation and topic-partition that is last by time, then offset, then request."""
+    """Returns the row of each group, generation and topic-partition that is last by time, then offset, then request."""
     subject = [name for name in _SUBJECT if name in rows.column_names]
     order = ["ts_ns", "partition_offset", "conn_id", "number"]
     ordered = rows.sort_by([(name, "ascending") for name in order])
@@ -132,8 +131,8 @@ def _latest(rows: pa.Table) -> pa.Table:
 
 
 def _last_of_names(commits: pa.Table, topics: TopicNames) -> pa.Table:
-    """The last commits by the names of the topics, sorted; those of topics whose names the capture lacks are left
-    out."""
+    """Returns the last commits by the names of the topics, sorted; those of topics whose names the capture lacks are
+    left out."""
     names = topics.complete(commits["topic"], commits["topic_id"])
     named = commits.drop_columns(["topic", "topic_id"]).append_column("topic", names)
     latest = _latest(named.filter(named["topic"].is_valid())).drop_columns("number")
@@ -142,7 +141,7 @@ def _last_of_names(commits: pa.Table, topics: TopicNames) -> pa.Table:
 
 
 class HighWatermarks:
-    """The highest high watermark of the partition of each lag point that had been reported by the end of its second.
+    """For each lag point the highest high watermark of its partition that had been reported by the end of its second.
 
     A place is a topic-partition, a slot a place and the second of a commit for it. Memory: one number for each slot.
     """
@@ -155,10 +154,10 @@ class HighWatermarks:
         slots = self._known.of_rows * self._span + (seconds - self._first_second)
         self._slots, self._slot_of_point = np.unique(slots, return_inverse=True)
         self._highest = np.full(len(self._slots), NOT_REPORTED)
-        """The highest of the watermarks that were reported after the slot before, up to the end of this one."""
+        """The highest of the watermarks that were reported after the previous slot, up to the end of this one."""
 
     def take(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes partitions of the responses to Fetch, and the names of their topics."""
+        """Takes partitions of responses to Fetch, and the names of their topics."""
         places = self._known.find(topics, rows["partition"])
         high_watermark = pc.fill_null(rows["high_watermark"], NOT_REPORTED).to_numpy()
         known = np.flatnonzero((places >= 0) & (high_watermark >= 0))
@@ -170,9 +169,9 @@ class HighWatermarks:
         np.maximum.at(self._highest, slots[same_place], high_watermark[known[same_place]])
 
     def resume(self, found: NamedRows, ends: NamedRows) -> set[int]:
-        """Takes over what was found in earlier parts. found: the points that were looked for (partition, ts_ns,
-        high_watermark); ends: how far each part reaches (part_ends.PART_ENDS). Returns the parts that have something to
-        say about points that were not looked for."""
+        """Takes over the results of earlier parts. found: the points of earlier runs (partition, ts_ns,
+        high_watermark); ends: the highest offsets and times of each part (part_ends.PART_ENDS). Returns the parts that
+        may have watermarks for new points."""
         places = self._known.find(found.topics, found.rows["partition"])
         seconds = found.rows["ts_ns"].to_numpy() // SECOND_NS - self._first_second
         keys = places * self._span + seconds
@@ -185,7 +184,7 @@ class HighWatermarks:
         return self._needed(self._slots[is_new], ends)
 
     def _needed(self, new: NDArray[np.int64], ends: NamedRows) -> set[int]:
-        """The parts in whose time a new point lies. What the earlier ones say follows from how far they reach."""
+        """Returns the parts whose time contains a new point. For earlier parts their highest offsets suffice."""
         places = self._known.find(ends.topics, ends.rows["partition"])
         reached = {name: ends.rows[name] for name in ("partition", "high_watermark")}
         self.take(ends.topics, pa.table(reached | {"ts_ns": ends.rows["last_ns"]}))
@@ -197,13 +196,13 @@ class HighWatermarks:
         return set(ends.rows["part"].to_numpy()[(places >= 0) & is_in].tolist())
 
     def of_points(self) -> pa.Array:
-        """The high watermark of each lag point, int64; null where none was reported by then."""
+        """Returns the high watermark of each lag point, int64; null where none was reported by then."""
         highest = _running_maximum(self._slots // self._span, self._highest)[self._slot_of_point]
         return pa.array(highest, mask=highest == NOT_REPORTED)
 
 
 def _running_maximum(groups: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The maximum of the values so far, within each group; groups are sorted."""
+    """Returns the running maximum of the values within each group; groups are sorted."""
     distinct, ranks = np.unique(values, return_inverse=True)
     _, group = np.unique(groups, return_inverse=True)
     joint = np.maximum.accumulate(group * len(distinct) + ranks)

@@ -1,9 +1,9 @@
 """Bodies of the requests and responses that form groups, in one shape for all APIs (GroupRequestBody,
 GroupResponseBody), read from the message tables of a bucket.
 
-Heartbeats that carry the whole protocol (KIP-848, KIP-932, KIP-1071) are many, and most change nothing: of these only
-the relevant ones are read. `relevant_heartbeats` reads requests and responses side by side in time order, so that it
-holds only what is in flight.
+Heartbeats that carry the whole protocol (KIP-848, KIP-932, KIP-1071) are frequent, and most change nothing: only the
+relevant ones are read. `relevant_heartbeats` reads requests and responses side by side in time order, so that it holds
+only requests in flight.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,12 +26,14 @@ MEMBERSHIP_APIS = tuple(api for api, messages in _MESSAGES.items() if not messag
 
 
 def request_bodies(read: MessageReader, api: str, wanted: pa.Array | None = None) -> pa.Table:
-    """Columns request_id and body (REQUEST_BODY) of an API's requests; wanted: ids of those, None for all."""
+    """Returns columns request_id and body (REQUEST_BODY) of an API's requests; wanted: ids of the requests, None for
+    all."""
     return _bodies(read, f"{api}/request", (REQUEST_BODY, _MESSAGES[api].request, ()), wanted, TopicNames.of({}))
 
 
 def response_bodies(read: MessageReader, api: str, names: TopicNames, wanted: pa.Array | None = None) -> pa.Table:
-    """Columns request_id and body (RESPONSE_BODY) of an API's responses; wanted: ids of those, None for all."""
+    """Returns columns request_id and body (RESPONSE_BODY) of an API's responses; wanted: ids of the requests, None for
+    all."""
     shape = (RESPONSE_BODY, _MESSAGES[api].response, _MESSAGES[api].assignment)
     return _bodies(read, f"{api}/response", shape, wanted, names)
 
@@ -54,7 +56,7 @@ def _bodies(read: MessageReader, message: str, shape: _Shape, wanted: pa.Array |
 
 
 def _assignment(rows: pa.RecordBatch, columns: tuple[str, ...], names: TopicNames) -> dict[str, pa.Array]:
-    """The fields of an assignment of a heartbeat's response."""
+    """Returns the fields of an assignment in a heartbeat's response."""
     has_assignment = rows[columns[0]].is_valid()
     if len(columns) == 1:
         topics = pc.struct_field(rows[columns[0]], "topic_partitions")
@@ -64,7 +66,7 @@ def _assignment(rows: pa.RecordBatch, columns: tuple[str, ...], names: TopicName
 
 
 def _named(topics: pa.ListArray, names: TopicNames) -> pa.ListArray:
-    """Lists of (topic_id, partitions) as lists of (topic, partitions)."""
+    """Returns lists of (topic_id, partitions) as lists of (topic, partitions)."""
     flat = pc.list_flatten(topics)
     ids = pc.struct_field(flat, "topic_id")
     named = pa.StructArray.from_arrays(
@@ -75,7 +77,7 @@ def _named(topics: pa.ListArray, names: TopicNames) -> pa.ListArray:
 
 
 def _joined(lists: list[pa.ListArray]) -> pa.ListArray:
-    """One list a row: the lists of that row one after the other."""
+    """Concatenates the lists of each row."""
     parents = pa.concat_arrays([pc.list_parent_indices(one) for one in lists])
     values = pa.concat_arrays([pc.list_flatten(one) for one in lists])
     order = pc.array_sort_indices(parents)
@@ -95,8 +97,8 @@ _IN_FLIGHT = pa.schema([("request_id", pa.string()), ("epoch", pa.int32())])
 
 
 def relevant_heartbeats(read: MessageReader, api: str) -> pa.Array:
-    """Ids of the heartbeats of an API that change or show something: the member joins or leaves, says what it
-    subscribes to or owns, is given an assignment or another epoch, or gets an error."""
+    """Returns ids of the heartbeats of an API that change or show something: the member joins or leaves, sends its
+    subscription or its owned partitions, gets an assignment or another epoch, or gets an error."""
     relevant: list[pa.Array] = [pa.array([], pa.string())]
     in_flight = {"request": _IN_FLIGHT.empty_table(), "response": _IN_FLIGHT.empty_table()}
     for direction, batch in _side_by_side(read, api):
@@ -110,7 +112,7 @@ def relevant_heartbeats(read: MessageReader, api: str) -> pa.Array:
 
 
 def _side_by_side(read: MessageReader, api: str) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Batches of requests and responses, each time from the side that is behind in time."""
+    """Yields batches of requests and responses, each time from the side that is behind in time."""
     asked = ["member_epoch", *_MESSAGES[api].changes]
     sides = {
         "request": read(f"{api}/request", ["request_id", "ts_ns", *asked]),
@@ -142,7 +144,7 @@ def _answers_something(batch: pa.RecordBatch, api: str) -> pa.Array:
 
 
 def _match(in_flight: dict[str, pa.Table]) -> pa.Array:
-    """Takes out requests and responses that belong together; gives the ids of those whose epochs differ."""
+    """Removes matching requests and responses; returns the ids of those whose epochs differ."""
     requests, responses = in_flight["request"], in_flight["response"]
     if not requests.num_rows or not responses.num_rows:
         return pa.array([], pa.string())

@@ -1,7 +1,8 @@
-"""Which requests are events of groups: those that form or change a group, and those by which members keep their place.
+"""Chooses the requests that are events of groups: requests that form or change a group, and those by which members keep
+their membership.
 
-All functions take a batch of finished rows of `requests` and stay columnar. Memory is that of the requests that matter:
-heartbeats and commits that went well are rolled up as they come.
+All functions take a batch of finished rows of `requests` and work on columns. Memory is that of the relevant requests:
+successful heartbeats and commits are rolled up as they come.
 """
 
 import numpy as np
@@ -40,11 +41,11 @@ _MEMBER_KEYS = ["group_id", "api_key", "member_id", "generation_or_epoch", "conn
 _MEMBER_FIRST = ["ts_ns", "packet_no", "number", "request_id", "client_ip", "client_id", "node_id", "group_instance_id"]
 _MEMBER_ORDER = [(name, "ascending") for name in ("ts_ns", "packet_no", "number")]
 MERGED_ROWS = 1 << 16
-"""Rolled-up rows that may lie unmerged: beyond, those of one member are added up."""
+"""Most rolled-up rows before those of one member are merged."""
 
 
 def requests_of_groups(rows: pa.Table) -> pa.Table:
-    """The requests of the APIs of groups that were seen as requests, in few columns, with packet_no."""
+    """Returns the requests of the APIs of groups that are in the capture, in few columns, with packet_no."""
     mine = rows.select(_KEPT).filter(
         pc.and_(pc.is_in(rows["api_key"], _OF_GROUPS), pc.not_equal(rows["status"], "orphan_response"))
     )
@@ -55,7 +56,7 @@ def requests_of_groups(rows: pa.Table) -> pa.Table:
 
 
 def forming_requests(rows: pa.Table, heartbeat_ids: pa.Array) -> pa.Table:
-    """The requests of groups that are events by themselves; group_id is the key of FindCoordinator too.
+    """Returns the requests of groups that are events by themselves; group_id also holds the key of FindCoordinator.
     heartbeat_ids: request ids of the relevant heartbeats that carry the whole protocol."""
     api, failed = rows["api_key"], rows["failed"]
     looked_up = _true(
@@ -76,7 +77,7 @@ def forming_requests(rows: pa.Table, heartbeat_ids: pa.Array) -> pa.Table:
 
 
 def may_form(rows: pa.Table) -> NDArray[np.bool_]:
-    """Whether each row of `requests` may be among forming_requests although it did not fail."""
+    """Whether each row of `requests` may belong to forming_requests although it did not fail."""
     return np.asarray(np.isin(int_column(rows, "api_key", -1), _MAY_FORM), np.bool_)
 
 
@@ -85,8 +86,8 @@ def _true(flags: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 class MemberRollup:
-    """Requests without an error by which members kept their place, rolled up to one row for each group, API, member,
-    generation and connection: the first of them, when the last was sent, how many."""
+    """Successful requests by which members kept their membership, rolled up to one row for each group, API, member,
+    generation and connection: the first request, the time of the last, and their number."""
 
     def __init__(self) -> None:
         self._parts: list[pa.Table] = []
@@ -106,19 +107,19 @@ class MemberRollup:
         self._n_rows += self._parts[-1].num_rows
         if self._n_rows > MERGED_ROWS:
             self._parts = [_rolled_up(pa.concat_tables(self._parts))]
-            self._n_rows = 0  # what is left are distinct members: they are merged when as many have come again
+            self._n_rows = 0  # the remaining rows are of distinct members: merge again when as many new ones have come
 
     def state(self) -> bytes | None:
-        """What was rolled up, to be saved; None where there is nothing."""
+        """Returns the rolled-up rows, to be saved; None where there are none."""
         total = self.total()
         return None if total is None else table_bytes(total)
 
     def resume(self, state: bytes | None) -> None:
-        """Goes on from there."""
+        """Continues from a saved state."""
         self._parts = [] if state is None else [table_of(state)]
 
     def total(self) -> pa.Table | None:
-        """The rolled-up rows; None where there are none."""
+        """Returns the rolled-up rows; None where there are none."""
         return _rolled_up(pa.concat_tables(self._parts)) if self._parts else None
 
 

@@ -1,1 +1,1 @@
-"""Which single requests, errors and topic-partitions decide a client's story."""
+"""Events of the single requests, errors and topic-partitions that matter for a client's story."""

@@ -1,5 +1,5 @@
-"""Events of the kind error_run: the error codes in answers; one row for each, and one for all of the middle of a run of
-requests that fail alike.
+"""Events of the kind error_run: the error codes in responses; one row for each, and one row for the middle of a run of
+requests that fail with the same errors.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ _SORT = [(name, "ascending") for name in ("conn", "ts_ns", "packet_no", "number"
 
 
 class ErrorEvents(EventSource):
-    """Makes events of the kind error_run. Memory: of each run the rows of its first request, and what its answers say
-    of leaders."""
+    """Makes events of the kind error_run. Memory: for each run the rows of its first request, and the leaders that its
+    responses name."""
 
     KINDS = (ErrorRun,)
 
@@ -39,7 +39,7 @@ class ErrorEvents(EventSource):
         self._requests: list[pa.Table] = []
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """One row per error code that is of no run's middle."""
+        """Yields one row per error code that is not in the middle of a run."""
         rows = rows.filter(pc.not_equal(rows["error_code"], 0))
         if len(self._runs):
             self._errors.append(self._first_ones(rows))
@@ -54,31 +54,32 @@ class ErrorEvents(EventSource):
         yield from ()
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Those that failed: each may be the first of a run's middle, once the run is long enough."""
+        """Whether each request failed: it may become the first of a run's middle, once the run is long enough."""
         return has_failed(rows, int_column(rows, "status_code", 0))
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """All answers, where there are runs."""
+        """Whether the message is a response and there are runs."""
         return len(self._runs) > 0 and direction == "response"
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Notes the leaders that the answers name."""
+        """Notes the leaders that the responses name."""
         self._hints.add(rows)
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """One row per run and error of its set."""
+        """Yields one row per run and error of its set."""
         if len(self._runs):
             errors, requests = pa.concat_tables(self._errors), pa.concat_tables(self._requests)
             yield run_events(errors, requests, self._runs, self._hints)
 
     def _first_ones(self, rows: pa.Table) -> pa.Table:
-        """The rows of the first request of each run's middle."""
+        """Returns the rows of the first request of each run's middle."""
         return rows.filter(pa.array(is_one_of(request_numbers(rows), self._runs.first)))
 
 
 def run_events(errors: pa.Table, requests: pa.Table, runs: ErrorRuns, hints: RunHints) -> pa.Table:
-    """The middles of runs as events, with the first request of each. errors, requests: rows of those first requests."""
+    """Returns the middles of runs as events, with the first request of each. errors, requests: rows of those first
+    requests."""
     events = error_events(errors)
     body = flat(events["error_run"])
     numbers = request_numbers(errors.sort_by(_SORT))
@@ -106,7 +107,7 @@ def run_events(errors: pa.Table, requests: pa.Table, runs: ErrorRuns, hints: Run
 
 
 def error_events(rows: pa.Table) -> pa.Table:
-    """Rows of `errors`, with sent_ns (first byte of the request), as runs of one."""
+    """Returns rows of `errors`, with sent_ns (first byte of the request), as runs of length one."""
     rows = rows.sort_by(_SORT)
     seq = rank_in_group(*(int_column(rows, name, 0) for name in ("conn", "ts_ns", "packet_no")))
     ts_ns, sent_ns = int_column(rows, "ts_ns", 0), int_column(rows, "sent_ns", 0)

@@ -1,9 +1,9 @@
-"""Runs of requests that fail alike: a storm is a million of the same error, and becomes some rows of `events`.
+"""Runs of requests that fail with the same errors: a storm of a million equal errors becomes a few rows of `events`.
 
-A run is a sequence of requests of one connection, with nothing else asked in between, that agree in API, version,
-client id, group, member and transactional id and whose answers have the same set of errors, were not late and did not
+A run is a sequence of requests of one connection, without other requests in between, that agree in API, version, client
+id, group, member and transactional id and whose responses have the same set of errors, were not late and did not
 throttle the client. Its first and last EDGE requests are events of their own; those between are its middle, one event
-for each error of the set (error_run_events). Runs are found before the first row is shown to any source.
+for each error of the set (error_events). Runs are found before any source gets the first row.
 """
 
 from collections.abc import Hashable, Iterator
@@ -25,10 +25,10 @@ from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.unanswered import request_numbers
 
 EDGE = 1_000
-"""Requests at the begin and at the end of a run that are events one by one: together as many as the steps that are kept
-of one start, and more than an episode keeps."""
+"""Requests at the beginning and at the end of a run that are events one by one: together as many as the steps that are
+kept of one start, and more than an episode keeps."""
 LEAST = 3 * EDGE
-"""Requests of a shorter run are events one by one."""
+"""Shortest run with a middle; all requests of a shorter one are events one by one."""
 NO_RUN = -1
 _OK = REQUEST_STATUSES.index("ok")
 _ERROR_KEYS = ["field_path", "error_code", "topic", "topic_id", "partition", "group_id", "transactional_id"]
@@ -44,8 +44,8 @@ Kinds = NDArray[np.int32]
 @dataclass(frozen=True, slots=True)
 class ErrorRuns:
     """The middles of a bucket's runs, in order of connection and request. first, last: numbers (request_numbers) of the
-    first and last request of each; last_ns: first byte of the last answer; last_sent_ns: first byte of the last
-    request; waited_us: from request to answer, added up over all requests."""
+    first and last request of each; last_ns: first byte of the last response; last_sent_ns: first byte of the last
+    request; waited_us: time from request to response, summed over all requests."""
 
     first: Longs
     last: Longs
@@ -58,22 +58,22 @@ class ErrorRuns:
         return len(self.first)
 
     def run_of(self, numbers: Longs) -> Longs:
-        """The run in whose middle each request (request_numbers) stands; NO_RUN for others."""
+        """Returns the run whose middle contains each request (request_numbers); NO_RUN for others."""
         if not len(self.first):
             return np.full(len(numbers), NO_RUN)
         at = np.searchsorted(self.first, numbers, side="right") - 1
         return np.where((at >= 0) & (numbers <= self.last[at]), at, NO_RUN)
 
     def without_middles(self, rows: pa.Table) -> pa.Table:
-        """The rows (with conn and number) that are of no run's middle."""
+        """Returns the rows (with conn and number) that are not in the middle of a run."""
         if not len(self.first):
             return rows
         return rows.filter(pa.array(self.run_of(request_numbers(rows)) == NO_RUN))
 
 
 def find_error_runs(spill: Path) -> ErrorRuns:
-    """The runs of a scanned bucket. Reads errors and requests of those connections alone that have enough errors;
-    memory: about 50 bytes for each of these errors and 80 for each of these requests, while they are sorted."""
+    """Returns the runs of a scanned bucket. Reads errors and requests only of connections with enough errors; memory:
+    about 50 bytes for each of these errors and 80 for each of these requests, while they are sorted."""
     busy = _connections_with_many_errors(spill)
     if not len(busy):
         return ErrorRuns(*(np.empty(0, np.int64) for _ in range(5)))
@@ -90,7 +90,7 @@ def find_error_runs(spill: Path) -> ErrorRuns:
 
 
 def _connections_with_many_errors(spill: Path) -> Longs:
-    """Numbers of connections with errors enough for a run, sorted."""
+    """Returns the numbers of connections with enough errors for a run, sorted."""
     counts = np.zeros(0, np.int64)
     for rows in read_spill(spill, "errors", ["conn"]):
         more = np.bincount(rows["conn"].to_numpy())
@@ -106,7 +106,7 @@ class _KindNumbers:
     _numbers: dict[Hashable, int] = field(default_factory=dict)
 
     def of(self, rows: pa.Table, columns: list[str]) -> Kinds:
-        """The number of each row's values in the columns."""
+        """Returns the number of each row's values in the columns."""
         codes, n = group_codes([rows[name] for name in columns])
         first = np.zeros(n, np.int64)
         first[codes[::-1]] = np.arange(len(codes))[::-1]
@@ -116,7 +116,7 @@ class _KindNumbers:
 
 
 def _of_connections(spill: Path, name: str, columns: list[str], connections: Longs) -> Iterator[pa.Table]:
-    """Spilled rows of those connections."""
+    """Yields spilled rows of those connections."""
     for rows in read_spill(spill, name, columns):
         chosen = rows.filter(pc.is_in(rows["conn"], pa.array(connections)))
         if chosen.num_rows:
@@ -124,7 +124,7 @@ def _of_connections(spill: Path, name: str, columns: list[str], connections: Lon
 
 
 def _errors(spill: Path, connections: Longs) -> tuple[Longs, Kinds]:
-    """Request and kind of each error, sorted."""
+    """Returns request and kind of each error, sorted."""
     kinds = _KindNumbers()
     numbers, of_kind = [], []
     for rows in _of_connections(spill, "errors", ["conn", "number", *_ERROR_KEYS], connections):
@@ -136,8 +136,8 @@ def _errors(spill: Path, connections: Longs) -> tuple[Longs, Kinds]:
 
 
 def _repeats_errors(number: Longs, kind: Kinds) -> tuple[NDArray[np.bool_], Longs]:
-    """Whether the errors of each request with errors equal those of the request before it in the list; and the numbers
-    of these requests. number, kind: request and kind of each error, sorted."""
+    """Returns whether each request with errors has the same errors as the previous one in the list, and the numbers of
+    these requests. number, kind: request and kind of each error, sorted."""
     requests, starts, counts = np.unique(number, return_index=True, return_counts=True)
     same = np.zeros(len(requests), np.bool_)
     same[1:] = counts[1:] == counts[:-1]
@@ -148,7 +148,7 @@ def _repeats_errors(number: Longs, kind: Kinds) -> tuple[NDArray[np.bool_], Long
 
 @dataclass(frozen=True, slots=True)
 class _Requests:
-    """Requests in order: number, kind, whether the answer is plain, first byte of request and of answer."""
+    """Requests in order: number, kind, whether the response is plain, first byte of request and of response."""
 
     number: Longs
     kind: Kinds
@@ -172,7 +172,7 @@ def _requests(spill: Path, connections: Longs) -> _Requests:
 
 
 def _is_plain(requests: pa.Table) -> NDArray[np.bool_]:
-    """Whether each request had an answer that was an error, not late, and did not throttle the client."""
+    """Whether each request had a response that was an error, not late, and did not throttle the client."""
     status = int_column(requests, "status", 0)
     latency = pc.divide(pc.subtract(requests["response_ns"], requests["request_last_ns"]), 1000)
     late = is_late(requests.append_column("latency_us", latency), int_column(requests, "api_key", -1))
@@ -181,7 +181,7 @@ def _is_plain(requests: pa.Table) -> NDArray[np.bool_]:
 
 
 def _middles(requests: _Requests, goes_on: NDArray[np.bool_]) -> ErrorRuns:
-    """goes_on: whether each request repeats the one before it."""
+    """Returns the middles of the runs. goes_on: whether each request repeats the previous one."""
     starts = np.flatnonzero(~goes_on)
     ends = np.append(starts[1:], len(goes_on))
     is_long = ends - starts >= LEAST

@@ -1,8 +1,9 @@
-"""Events of the kind request: the single requests that decide a story.
+"""Events of the kind request: the single requests that matter for a client's story.
 
-Every call that a healthy client makes now and then; of the calls that it makes all the time (STEADY_APIS) those that
-failed or were answered late (by a coordinator: half a second later), the first success on each connection after a
-failure of the same call on the same group or transactional id, and of what a start makes several times the early ones.
+These are all requests of APIs that a healthy client calls now and then. Of APIs that it calls continuously
+(STEADY_APIS): requests that failed or were answered late (by a coordinator: after half a second), and the first success
+on each connection after a failure of the same API for the same group or transactional id. Of APIs that a client calls
+several times during its start (EARLY_APIS): the early ones.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from kafkascope_analyzer.scan.failed_requests import has_failed, is_throttled
 from kafkascope_parsers.api_keys import STEADY_APIS
 
 EARLY = 32
-"""Requests of a connection among which all of EARLY_APIS are events."""
+"""Number of first requests of a connection among which all requests of EARLY_APIS are events."""
 _HOT, _EARLY = ApiSet(STEADY_APIS), ApiSet(EARLY_APIS)
 
 
@@ -41,21 +42,21 @@ class RequestEvents(EventSource):
         self._known, self._taken = KnownFailures(), np.empty(0, np.int64)
         n = len(self._failures.starts)
         self._after, self._from = FollowCounter(n, 1), FollowCounter(n, 1)
-        """Two counters, because it is unknown which was first when a success was sent at the very time of a failure."""
+        """Two sets of counters, because the order is unknown when a success was sent at the very time of a failure."""
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Those that decide a story."""
+        """Whether each request is one of these events."""
         kept = np.zeros(rows.num_rows, np.bool_)
         kept[self._taken] = True
         return kept
 
     def needs_all_requests(self) -> NDArray[np.bool_]:
-        """Those of clients of which an earlier failure is known now that was not known when their requests were added
-        up: others are the first successes after it."""
+        """Whether each connection belongs to a client of which a failure is known now that was not known when its
+        requests were added to the totals: other requests are then the first successes after it."""
         return np.asarray(np.isin(self._client_ips, self._known.newly_failed(self._failures)), np.bool_)
 
     def added_up(self) -> dict[str, Any]:
-        """The failures that were known when requests were added up."""
+        """Returns the failures that were known when requests were added to the totals."""
         return self._known.state(self._failures)
 
     def resume(self, added_up: dict[str, Any]) -> None:
@@ -63,7 +64,7 @@ class RequestEvents(EventSource):
         self._known.resume(added_up)
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """The requests that decide a story."""
+        """Yields the requests that are events."""
         chosen = self._taken = self._chosen(rows)
         self._known.note(int_column(rows, "ts_ns", 0))
         if len(chosen):
@@ -80,8 +81,8 @@ class RequestEvents(EventSource):
         return np.flatnonzero(chosen & (number >= 0))
 
     def _firsts(self, rows: pa.Table, succeeded: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The first request that succeeded after each failure of its subject. succeeded: the rows of requests that
-        did."""
+        """Returns the first successful request after each failure of its subject. succeeded: the rows of successful
+        requests."""
         conn = int_column(rows, "conn", 0)[succeeded]
         near = np.flatnonzero(self._clients[conn] != NO_SUBJECT)
         succeeded, conn = succeeded[near], conn[near]
@@ -99,8 +100,8 @@ class RequestEvents(EventSource):
 
 
 def _decide_alone(rows: pa.Table) -> NDArray[np.bool_]:
-    """Whether each of some finished rows of `requests`, with status_code, is an event whatever else the capture
-    shows."""
+    """Whether each of some finished rows of `requests`, with status_code, is an event regardless of the
+    other requests."""
     api_key, number = int_column(rows, "api_key", -1), int_column(rows, "number", 0)
     early = (number < EARLY) & _EARLY.has(api_key)
     chosen = ~_HOT.has(api_key) | _went_wrong(rows) | early | is_late(rows, api_key) | is_slow(rows, api_key)
@@ -112,6 +113,6 @@ def _went_wrong(rows: pa.Table) -> NDArray[np.bool_]:
 
 
 def request_events(rows: pa.Table) -> pa.Table:
-    """Rows of `requests` as events."""
+    """Returns rows of `requests` as events."""
     place = client_place(rows["client_ip"], rows["conn_id"], rows["ts_ns"], rows["request_packet_no"], rows["number"])
     return event_table(Request, place, {name: rows[name] for name in Request.KIND.names})

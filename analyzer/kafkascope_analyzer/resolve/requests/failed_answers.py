@@ -1,5 +1,5 @@
-"""Which requests name a topic-partition that their own answer says has failed, with nothing in between: the error is
-an event, and stands for both.
+"""Finds the requests that name a topic-partition for which their own response has an error, with nothing in between:
+the error is an event, and represents both.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class FailedAnswers:
-    """Notes errors of topic-partitions (40 bytes each), then finds the requests that they answer. clients: the client
-    of each connection, as FailureTimes numbers them."""
+    """Notes errors of topic-partitions (40 bytes each), then finds the requests to which they are the responses.
+    clients: the client of each connection, as FailureTimes numbers them."""
 
     def __init__(self, failures: FailureTimes, clients: NDArray[np.int64]) -> None:
         self._failures, self._clients = failures, clients
@@ -37,8 +37,7 @@ class FailedAnswers:
             self._parts.append(np.column_stack(columns)[chosen])
 
     def add_requests(self, requests: pa.Table) -> None:
-        """Takes rows of `requests`, after all errors: notes when the request after each of those that failed was
-        sent."""
+        """Takes rows of `requests`, after all errors: notes when the next request after each failed one was sent."""
         self._sort()
         if len(self._numbers):
             before = request_numbers(requests) - 1
@@ -47,18 +46,18 @@ class FailedAnswers:
             self._next_ns[at] = int_column(requests, "ts_ns", 0)[hit]
 
     def state(self) -> list[NDArray[np.int64]]:
-        """The requests that failed, and when the next ones were sent, to be saved."""
+        """Returns the failed requests, and when the next ones were sent, to be saved."""
         return [self._numbers, self._next_ns]
 
     def resume(self, state: list[NDArray[np.int64]]) -> None:
-        """Takes what an earlier run has noted, after all errors."""
+        """Takes the notes of an earlier run, after all errors."""
         self._sort()
         numbers, next_ns = state
         at = np.flatnonzero(is_one_of(self._numbers, numbers))
         self._next_ns[at] = next_ns[np.searchsorted(numbers, self._numbers[at])]
 
     def without_next(self) -> NDArray[np.int64]:
-        """The requests that failed (request_numbers) of which it is not noted when the next one was sent."""
+        """The failed requests (request_numbers) for which the time of the next request is not known."""
         self._sort()
         return np.asarray(self._numbers[self._next_ns == _NEVER], np.int64)
 
@@ -74,13 +73,13 @@ class FailedAnswers:
         self._keys, self._answer_ns = keys[order], rows[order, 2]
 
     def _key(self, request: NDArray[np.int64], subjects: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One number for a failed request (its place) and a subject."""
+        """Returns one number for a failed request (its index) and a subject."""
         return request * len(self._failures.starts) + subjects
 
     def fail_next(self, rows: pa.Table, subjects: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the next row of the topic-partition that each request names is the error that answers it:
-        nothing else is sent on its connection, and no error comes on any, in between. rows: of `partitions`, of
-        requests; subjects: what they name."""
+        """Whether the next row of the topic-partition that each request names is the error in its response: nothing
+        else is sent on its connection, and no error occurs on any, in between. rows: rows of `partitions` of requests;
+        subjects: the topic-partitions that they name."""
         fails = np.zeros(len(subjects), np.bool_)
         numbers = request_numbers(rows)
         mine = np.flatnonzero(is_one_of(numbers, self._numbers) & (subjects != NO_SUBJECT))

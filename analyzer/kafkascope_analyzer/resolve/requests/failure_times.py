@@ -1,7 +1,8 @@
-"""When each subject failed: a client's calls of one API on a group, or a topic-partition that a client uses.
+"""Times of the failures of each subject: a client's calls of one API for a group, or a topic-partition that a client
+uses.
 
-What follows a failure decides a story, on whatever connection it comes. So the times of all failures are gathered from
-all buckets, 8 bytes each, and every second pass looks its rows up in them.
+The requests that follow a failure matter for a client's story, on whatever connection they are. So the times of all
+failures are gathered from all buckets, 8 bytes each, and the second pass over each bucket looks its rows up in them.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
 
 NO_SUBJECT = -1
-"""Number of what has never failed; also the index of a failure that is not there."""
+"""Number of a subject that has never failed; also the index of a missing failure."""
 
 
 _BETWEEN, _NO_TEXT = "\0", "\1"
@@ -26,14 +27,15 @@ _NEVER = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """One column of the subjects. values: those that occur; combinations: of the number of what the columns before
-    name and the place of this column's value, those that occur, sorted: the place of one is its number."""
+    """One column of the subjects. values: the values that occur; combinations: the sorted combinations that occur, each
+    of the number for the columns before and the index of this column's value. The index of a combination is its number.
+    """
 
     values: pa.Array
     combinations: NDArray[np.int64]
 
     def codes(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-        """The place of each value of a column; NO_SUBJECT for others."""
+        """Returns the index of each value of a column; NO_SUBJECT for others."""
         if isinstance(column, pa.ChunkedArray):
             column = flat(column)
         if isinstance(column, pa.DictionaryArray):
@@ -45,7 +47,7 @@ class _Level:
         return np.asarray(found.to_numpy().astype(np.int64))
 
     def combined(self, before: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of each combination; NO_SUBJECT for others."""
+        """Returns the number of each combination; NO_SUBJECT for others."""
         wanted = before * len(self.values) + codes
         at = np.minimum(np.searchsorted(self.combinations, wanted), max(len(self.combinations) - 1, 0))
         known = (before >= 0) & (codes >= 0)
@@ -55,8 +57,8 @@ class _Level:
 
 @dataclass(frozen=True, slots=True)
 class FailureTimes:
-    """levels: the columns that name a subject, the client's address first. times: of all failures in nanoseconds, by
-    subject, ascending; starts: where those of each subject begin, and the end."""
+    """levels: the columns that name a subject, the client's address first. times: times of all failures in nanoseconds,
+    by subject, ascending; starts: the index of each subject's first time, and the end."""
 
     levels: tuple[_Level, ...]
     starts: NDArray[np.int64]
@@ -67,11 +69,12 @@ class FailureTimes:
         return len(self.times)
 
     def clients(self, client_ip: pa.ChunkedArray) -> NDArray[np.int64]:
-        """The number of each client, as `subjects` takes it; NO_SUBJECT for those that never failed."""
+        """Returns the number of each client, for use in `subjects`; NO_SUBJECT for clients without a failure."""
         return self.levels[0].combined(np.zeros(len(client_ip), np.int64), self.levels[0].codes(client_ip))
 
     def subjects(self, clients: NDArray[np.int64], columns: list[pa.Array | pa.ChunkedArray]) -> NDArray[np.int64]:
-        """The subject of each row: its client and the columns after that; NO_SUBJECT for those that never failed."""
+        """Returns the subject of each row: its client and the columns after that; NO_SUBJECT for subjects without a
+        failure."""
         found = clients
         for level, column in zip(self.levels[1:], columns, strict=True):
             known = np.flatnonzero(found != NO_SUBJECT)
@@ -83,8 +86,8 @@ class FailureTimes:
     def last(
         self, subjects: NDArray[np.int64], ts_ns: NDArray[np.int64], *, strictly: bool = False
     ) -> NDArray[np.int64]:
-        """The index of the last failure of each subject at or before that time (strictly: before it); NO_SUBJECT where
-        there is none. subjects: of these."""
+        """Returns the index of the last failure of each subject at or before that time (strictly: before it);
+        NO_SUBJECT where there is none. subjects: results of `subjects`."""
         low, high = self.starts[subjects].copy(), self.starts[subjects + 1].copy()
         first = low.copy()
         while (low < high).any():
@@ -96,8 +99,8 @@ class FailureTimes:
         return np.where(low > first, low - 1, NO_SUBJECT)
 
     def by_subject(self) -> dict[str, NDArray[np.int64]]:
-        """The times of each subject's failures, by a text of all that names it, which begins with the client's address
-        and a zero character."""
+        """The times of each subject's failures, by a text of all values that name it, which begins with the client's
+        address and a zero character."""
         number, texts = np.arange(len(self.starts) - 1), list[pa.Array]()
         for level in reversed(self.levels):
             before, code = np.divmod(level.combinations[number], max(len(level.values), 1))
@@ -109,8 +112,8 @@ class FailureTimes:
 
 
 class KnownFailures:
-    """The failures up to the last request that was added up which were known when that was done. A failure of that time
-    may be found out later, as the response comes in a later capture."""
+    """The failures up to the last request in the totals that were known when the totals were made. A failure of that
+    time may become known later, when its response is in a later capture."""
 
     def __init__(self) -> None:
         self._times: dict[str, NDArray[np.int64]] = {}
@@ -121,12 +124,12 @@ class KnownFailures:
         self._last_ns = max(self._last_ns, int(ts_ns.max(initial=0)))
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Takes what earlier runs knew."""
+        """Takes the failures that earlier runs knew."""
         self._times, self._until_ns = state["times"], state["until_ns"]
         self._last_ns = self._until_ns
 
     def newly_failed(self, failures: FailureTimes) -> list[str]:
-        """The addresses of clients with a failure that earlier runs should have known and did not."""
+        """Returns the addresses of clients with a failure in the time of earlier runs that these did not know."""
         if not self._until_ns:
             return []
         found = set[str]()
@@ -137,7 +140,8 @@ class KnownFailures:
         return sorted(found)
 
     def state(self, failures: FailureTimes) -> dict[str, Any]:
-        """What is known now, to be saved: of the time that earlier runs have added up what these knew."""
+        """Returns the failures that are known now, to be saved; for the time of earlier runs, only those that these
+        knew."""
         times = dict(self._times)
         for subject, each in failures.by_subject().items():
             first, last = np.searchsorted(each, [self._until_ns, self._last_ns], side="right")
@@ -147,7 +151,7 @@ class KnownFailures:
 
 
 def with_codes(rows: pa.Table) -> pa.Table:
-    """The rows with their strings as dictionaries: failures are many, and their subjects are few."""
+    """Returns the rows with their strings dictionary-encoded: failures are many, and their subjects are few."""
     for place, column in enumerate(rows.schema):
         if pa.types.is_string(column.type):
             rows = rows.set_column(place, column.name, rows[column.name].dictionary_encode())
@@ -155,7 +159,7 @@ def with_codes(rows: pa.Table) -> pa.Table:
 
 
 def _values(column: pa.Array) -> pa.Array:
-    """The distinct values of a column, with null where it occurs."""
+    """Returns the distinct values of a column, with null where it occurs."""
     if not isinstance(column, pa.DictionaryArray):
         return pc.unique(column)
     nulls = pa.nulls(1 if column.null_count else 0, column.dictionary.type)
@@ -163,8 +167,8 @@ def _values(column: pa.Array) -> pa.Array:
 
 
 def failure_times(tables: Iterable[pa.Table]) -> FailureTimes:
-    """Gathers the failures. tables: of one schema: the columns that name a subject, the client's address first, and
-    ts_ns last; with_codes."""
+    """Gathers the failures. tables: tables of one schema: the columns that name a subject, the client's address first,
+    and ts_ns last; made by with_codes."""
     rows = pa.concat_tables(tables).unify_dictionaries()
     levels: list[_Level] = []
     subject = np.zeros(rows.num_rows, np.int64)
@@ -182,8 +186,8 @@ def failure_times(tables: Iterable[pa.Table]) -> FailureTimes:
 
 
 class FollowCounter:
-    """Finds the rows that follow a failure closely: on each connection, the first rows after each failure of their
-    subject. Rows come in order of time; memory: three numbers per connection and subject that were seen."""
+    """Finds the rows that closely follow a failure: on each connection, the first rows after each failure of their
+    subject. Rows come in order of time; memory: three numbers per connection and subject."""
 
     def __init__(self, n_subjects: int, most: int) -> None:
         self._n_subjects, self._most = max(n_subjects, 1), most
@@ -192,7 +196,7 @@ class FollowCounter:
     def take(
         self, conn: NDArray[np.int64], subjects: NDArray[np.int64], failures: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Whether each row is one of the first `most` of its connection and subject since that failure."""
+        """Whether each row is one of the first `most` rows of its connection and subject since that failure."""
         key = conn * self._n_subjects + subjects
         order = np.argsort(key, kind="stable")
         keys, since = key[order], failures[order]
@@ -209,7 +213,7 @@ class FollowCounter:
         return follows
 
     def _remember(self, keys: NDArray[np.int64], since: NDArray[np.int64], place: NDArray[np.int64]) -> None:
-        """Keeps, of each connection and subject, the last failure and how many rows have followed."""
+        """Keeps for each connection and subject the last failure and how many rows have followed."""
         ends = np.flatnonzero(np.append(keys[1:] != keys[:-1], True)) if len(keys) else np.empty(0, np.int64)
         old = ~np.isin(self._keys, keys[ends])
         merged = np.concatenate([self._keys[old], keys[ends]])

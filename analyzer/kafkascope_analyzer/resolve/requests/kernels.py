@@ -1,4 +1,4 @@
-"""Kernels that look at one request after the other, with a little memory of each connection."""
+"""Kernels that process one request after the other, with a little state for each connection."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers.kernels import kernel
 
 NONE = np.iinfo(np.int64).min
-"""Stands for a time that is not known."""
+"""Stands for an unknown time."""
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
 
@@ -21,9 +21,9 @@ def loop_gaps(
 ) -> None:
     """Writes the time between rounds of a loop, in milliseconds.
 
-    place[i]: row of `last` of the request's connection and loop. last[place]: when the last request of that loop was
-    sent and answered, NONE where that is not known; brought up to date. out[i]: time since the last request was sent,
-    and since its answer; NONE where there is none.
+    place[i]: row of `last` for the request's connection and loop. last[place]: when the last request of that loop was
+    sent and answered, NONE where that is not known; updated. out[i]: time since the last request was sent, and since
+    its response; NONE where there is none.
     """
     for i in range(len(place)):
         at = place[i]
@@ -38,12 +38,12 @@ def loop_gaps(
 def mark_samples(
     requests: NDArray[np.int64], state: NDArray[np.int64], limits: tuple[int, int], out: NDArray[np.bool_]
 ) -> None:
-    """Marks requests whose correlation ids are looked at: the first of a connection, then the first of each second,
-    and of each minute once it is old.
+    """Marks the requests whose correlation ids are sampled: the first ones of a connection, then the first of each
+    second, and of each minute once the connection is old.
 
     requests[i]: connection, client id (a code), number on the connection, time. state[connection]: time of the first
-    request of the client id, the last second or minute, the client id; NONE at first; brought up to date. limits:
-    requests that are all marked, and the age in nanoseconds from which on minutes count.
+    request of the client id, the last second or minute, the client id; NONE at first; updated. limits: number of first
+    requests that are all marked, and the age in nanoseconds from which on one a minute is marked.
     """
     for i in range(len(requests)):
         at, client, number, ts_ns = requests[i, 0], requests[i, 1], requests[i, 2], requests[i, 3]

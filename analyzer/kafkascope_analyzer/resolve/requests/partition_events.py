@@ -1,10 +1,10 @@
-"""Events of the kind partition: the topic-partitions that requests and answers name after an error on them.
+"""Events of the kind partition: the topic-partitions in requests and responses after an error on them.
 
 After each failure of a topic-partition, as its client saw it on any connection, the first AFTER_ERROR requests that
-name it in each message of each connection are events, if they do not fail themselves; also the errors that name the
-leader (KIP-951), and what was asked in requests that were never answered because their connection failed. A request
-whose own answer fails next is left out: the error stands for both. Of a topic that failed as a whole, all partitions
-are followed."""
+name it in each message of each connection are events, if they do not fail themselves. So are errors that name the
+leader (KIP-951), and the topic-partitions in requests that were never answered because their connection failed. A
+request whose own response fails next is left out: the error represents both. For a topic that failed as a whole, all
+partitions are followed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,18 +35,18 @@ from kafkascope_analyzer.scan.unanswered import (
 )
 
 AFTER_ERROR = 16
-"""Mentions of a topic-partition that are kept after each failure, of each message on each connection: those in flight,
-and the first success. A client may ask for Metadata hundreds of times before it gets on."""
+"""Occurrences of a topic-partition that are kept after each failure, for each message on each connection: enough for
+the requests in flight and the first success. A client may send hundreds of Metadata requests before it recovers."""
 _OK = REQUEST_STATUSES.index("ok")
 _MESSAGE_SEQ = 1 << 22
-"""More partitions than a frame can name."""
+"""Multiplier of the message's number in seq; larger than the number of partitions in any frame."""
 _NO_UNANSWERED = pa.schema(
     [("conn", pa.int64()), ("number", pa.int64()), ("api_key", pa.int16()), ("request_last_ns", pa.int64())]
 ).empty_table()
 
 
 class PartitionEvents(EventSource):
-    """Makes events of the kind partition. Memory: what FollowCounter and FailedAnswers keep."""
+    """Makes events of the kind partition. Memory: the state of FollowCounter and FailedAnswers."""
 
     KINDS = (PartitionAccess,)
 
@@ -62,22 +62,22 @@ class PartitionEvents(EventSource):
         self._unanswered: NDArray[np.int64] | None = None
         self._answers = FailedAnswers(self._partitions, self._clients[id(self._partitions)])
         self._highest = np.full(context.connections.num_rows, -1)
-        """The highest number of a request that was seen on each connection."""
+        """The highest number of a request that was taken, by connection."""
         self._message: tuple[int, str] | None = None
         self._counters: list[FollowCounter] = []
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Notes which requests fail on which topic-partition."""
+        """Notes which requests fail for which topic-partition."""
         if self._is_needed:
             self._answers.add_errors(self._runs.without_middles(rows))
         yield from ()
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Those that were not answered well."""
+        """Whether each request was not answered successfully."""
         return np.asarray(int_column(rows, "status_code", _OK) != _OK, np.bool_)
 
     def needs_all_requests(self) -> NDArray[np.bool_] | None:
-        """Those of connections with a failed request whose next one came before the failure was known."""
+        """Whether each connection has a failed request whose next request came before the failure was known."""
         if not self._is_needed:
             return None
         conn, number = np.divmod(self._answers.without_next(), MOST_NUMBER + 1)
@@ -86,16 +86,16 @@ class PartitionEvents(EventSource):
         return needed
 
     def added_up(self) -> dict[str, Any]:
-        """What was noted of the requests that follow failures."""
+        """Returns the notes about the requests that follow failures."""
         return {"answers": self._answers.state(), "highest": self._highest}
 
     def resume(self, added_up: dict[str, Any]) -> None:
-        """Goes on from what an earlier run has noted."""
+        """Continues from the notes of an earlier run."""
         self._answers.resume(added_up["answers"])
         self._highest[: len(added_up["highest"])] = added_up["highest"]
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Notes requests that were never answered, and what was sent after those that failed."""
+        """Notes requests that were never answered, and the next requests after failed ones."""
         np.maximum.at(self._highest, int_column(rows, "conn", 0), int_column(rows, "number", -1))
         if not self._is_needed:
             return
@@ -107,11 +107,11 @@ class PartitionEvents(EventSource):
         yield from ()
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Messages that clients send again after an error, where something failed."""
+        """Whether clients send the message again after an error and something failed."""
         return self._is_needed and api_key in PARTITION_APIS
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """The rows that follow an error closely."""
+        """Yields the rows that closely follow an error."""
         if self._message != (api_key, direction):
             self._message = (api_key, direction)
             self._counters = [
@@ -138,7 +138,7 @@ class PartitionEvents(EventSource):
     def _events(
         self, rows: pa.Table, conn: NDArray[np.int64], subjects: NDArray[np.int64], topics: NDArray[np.int64]
     ) -> Iterator[pa.Table]:
-        """Events of rows whose topic-partition or topic has failed for their client."""
+        """Yields the events of rows whose topic-partition or topic has failed for their client."""
         failed = int_column(rows, "error_code", 0) != 0
         leaders = pc.coalesce(flat(rows["leader_id"]), flat(rows["current_leader_id"]))
         hints = failed & (leaders.fill_null(-1).to_numpy() >= 0)
@@ -156,14 +156,14 @@ class PartitionEvents(EventSource):
         marks = {"leader_id": leaders, "hints": pa.array(hints), "unanswered": pa.array(unanswered)}
         if self._message is not None and self._message[1] == "request":
             fails = self._answers.fail_next(rows, subjects) & ~unanswered
-            fails[by_topic] = False  # another partition of the topic may come before the answer
+            fails[by_topic] = False  # a row of another partition of the topic may come before the response
             kept &= ~fails
         if kept.any():
             columns = {name: pc.filter(values, pa.array(kept)) for name, values in marks.items()}
             yield self._table(rows.filter(pa.array(kept)), columns)
 
     def _are_unanswered(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Whether each row is of a request that was never answered, as its connection failed."""
+        """Whether each row belongs to a request that was never answered because its connection failed."""
         if self._message is None or self._message[1] != "request" or self._message[0] not in RECORD_APIS:
             return np.zeros(rows.num_rows, np.bool_)
         if self._unanswered is None:
@@ -171,7 +171,7 @@ class PartitionEvents(EventSource):
         return is_one_of(request_numbers(rows), self._unanswered)
 
     def _table(self, rows: pa.Table, marks: dict[str, pa.Array]) -> pa.Table:
-        """The rows as events, those of one connection and time in order of request, topic and partition."""
+        """Returns the rows as events; those of one connection and time are in order of request, topic and partition."""
         api_key, direction = self._message or (0, "")
         n = rows.num_rows
         keys = rows.select(["conn", "ts_ns", "number"]).append_column("topic", rows["topic"].cast(pa.string()))

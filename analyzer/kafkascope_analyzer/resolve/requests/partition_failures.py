@@ -1,4 +1,4 @@
-"""When topics and topic-partitions failed, as each client saw it."""
+"""Times of the failures of topics and topic-partitions, as each client saw them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ _APIS = pa.array(sorted(PARTITION_APIS), pa.int16())
 
 @dataclass(frozen=True, slots=True)
 class PartitionFailures:
-    """partitions: failures by client_ip, topic and partition. topics: of the topics that failed as a whole for
-    any client (in Metadata), the failures of the topic and of its partitions, by client_ip and topic."""
+    """partitions: failures by client_ip, topic and partition. topics: for topics that failed as a whole for any client
+    (in Metadata), the failures of the topic and of its partitions, by client_ip and topic."""
 
     partitions: FailureTimes
     topics: FailureTimes
@@ -29,7 +29,7 @@ def partition_failures(
     errors: Iterable[pa.Table], unanswered: Iterable[pa.Table], topics: TopicNames
 ) -> PartitionFailures:
     """Gathers failures. errors: spilled rows of `errors` with client_ip; unanswered: topic-partitions of requests that
-    failed with their connection."""
+    failed because their connection did."""
     of_partitions, of_topics = [with_codes(_FAILURE.empty_table())], [with_codes(_FAILURE.empty_table())]
     for rows in errors:
         named = _named(rows, topics)
@@ -50,7 +50,7 @@ def _failures(rows: pa.Table) -> pa.Table:
 
 
 def _named(rows: pa.Table, topics: TopicNames) -> pa.Table:
-    """The rows whose topic has a name, by the topic id where the row has only that."""
+    """Returns the rows whose topic has a name, by the topic id where the row has only that."""
     name = topics.complete(rows["topic"], rows["topic_id"])
     rows = rows.set_column(rows.column_names.index("topic"), "topic", name)
     return rows.filter(pc.is_valid(name))

@@ -1,4 +1,4 @@
-"""The leader that the answers of a run name (KIP-951), where all of them name the same one."""
+"""The leader that the responses of a run name (KIP-951), where all of them name the same one."""
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +22,14 @@ _SCHEMA = pa.schema(
 
 
 class RunHints:
-    """Adds up what answers say, batch by batch: one row per run, topic and partition."""
+    """Aggregates the leaders in responses, batch by batch: one row per run, topic and partition."""
 
     def __init__(self, runs: ErrorRuns) -> None:
         self._runs = runs
         self._found = _SCHEMA.empty_table()
 
     def add(self, partitions: pa.Table) -> None:
-        """Takes rows of `partitions`, of answers."""
+        """Takes rows of `partitions` of responses."""
         run = self._runs.run_of(request_numbers(partitions))
         if (run == NO_RUN).all():
             return
@@ -47,7 +47,8 @@ class RunHints:
     def leaders(
         self, runs: np.ndarray[tuple[int], np.dtype[np.int64]], topic: pa.Array, partition: pa.Array
     ) -> pa.Array:
-        """The leader of each run, topic and partition; null where answers name none, or not all the same one."""
+        """Returns the leader of each run, topic and partition; null where responses name none, or not all
+        the same one."""
         n = (self._runs.last - self._runs.first)[runs] + 1
         place = pa.array(np.arange(len(runs)))
         wanted = pa.table([pa.array(runs), topic, partition, pa.array(n), place], [*_KEY, "of", "place"])

@@ -1,4 +1,4 @@
-"""Times of some requests, as requests come by batch for batch."""
+"""Collects the times of given requests from batches of requests."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,19 +6,19 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 _CONN_SHIFT = 40
-"""Requests of a connection are fewer than 2 to the power of this."""
+"""Bits for the number of a request on its connection."""
 
 
 class TimesOfRequests:
-    """Keeps a time of each of the requests that are given by connection and number on it. Memory: two numbers for
-    each."""
+    """Keeps a time for each of the given requests, which are identified by connection and number on it. Memory: two
+    numbers for each."""
 
     def __init__(self, conn: Ints, number: Ints) -> None:
         self._keys, self._place = np.unique(_key(conn, number), return_inverse=True)
         self._times = np.zeros(len(self._keys), np.int64)
 
     def take(self, conn: Ints, number: Ints, ts_ns: Ints) -> None:
-        """Requests: connection, number, time; a number below zero is none."""
+        """Takes requests: connection, number, time. A number below zero marks a response without a request."""
         if not len(self._keys):
             return
         keys = _key(conn, number)
@@ -27,11 +27,11 @@ class TimesOfRequests:
         self._times[at[found]] = ts_ns[found]
 
     def state(self) -> list[Ints]:
-        """Which requests are looked for, and their times, to be saved."""
+        """Returns the requests that are looked for, and their times, to be saved."""
         return [self._keys, self._times]
 
     def resume(self, state: list[Ints]) -> None:
-        """Takes what an earlier run has found."""
+        """Takes the times that an earlier run has found."""
         keys, times = state
         if len(keys):
             at = np.minimum(np.searchsorted(keys, self._keys), len(keys) - 1)
@@ -39,7 +39,7 @@ class TimesOfRequests:
             self._times[found] = times[at[found]]
 
     def times(self) -> pa.Array:
-        """The time of each; null where it did not come."""
+        """The time of each request; null where it has not come."""
         times = self._times[self._place]
         return pa.array(times, mask=times == 0)
 

@@ -1,1 +1,1 @@
-"""Which servers there are, and whether each was there, was slow, or was silent, as its hosts saw it."""
+"""Events of servers: which servers there are, and whether each was up, slow, or silent, as its hosts saw it."""

@@ -1,11 +1,11 @@
-"""How servers looked to the hosts that talked to them: what happened while somebody waited for one.
+"""The activity of servers as seen by their hosts: what happened while a host waited for a server.
 
-Each bucket spills when the sides of its connections sent packets (runs) and when they waited (waits); most of that
-says nothing. Between the passes it is reduced to windows, times in which somebody waited for a server or lost a
-connection to it, and to what is known of these: who waited, which connections ended, and when the server sent packets
-by each host concerned and by anybody. So a healthy capture adds one row per server and host.
+Each bucket spills when the sides of its connections sent packets (runs) and when they waited (waits); most of these
+rows are irrelevant. Between the passes they are reduced to windows, times in which a host waited for a server or lost a
+connection to it, and to the facts within them: the hosts that waited, the connections that ended, and when the server
+sent packets to each of these hosts and to any host. So a healthy capture has one row per server and host.
 
-Memory: runs of servers as wholes, and those of hosts that waited, put together over all connections.
+Memory: runs of whole servers, and those of hosts that waited, joined over all connections.
 """
 
 from collections.abc import Mapping
@@ -41,24 +41,24 @@ from kafkascope_analyzer.resolve.servers.waits import (
 from kafkascope_parsers.tcp.spans import PACKETS, PAYLOAD
 
 MARGIN_NS = 1_000_000_000
-"""A window begins so much before what happened in it, and ends so much after."""
+"""A window begins this long before the waits and lost connections in it, and ends this long after them."""
 LEAST_GAP_NS = 1_000_000_000
-"""A wait for an application is of interest when the whole process sent nothing for so long of it."""
+"""A wait for an application matters when the whole process sent nothing for this long of it."""
 SOON_NS = (500_000_000, 3_000_000_000)
-"""A host that does not acknowledge is reachable when other connections had packets of it in this time after it should
-have."""
+"""A host that does not acknowledge is reachable when other connections had packets from it within this time after the
+acknowledgment was due."""
 BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS = range(5)
-"""Whose runs: of a server to one host, to all hosts, all that the process sends; of one host to the server; and of all
-servers of the process (SCOPES)."""
+"""Scopes of runs (SCOPES): packets of a server to one host; to all hosts; of its whole process; of one host to the
+server; and of all servers of the process."""
 
 
 def gather_server_rows(
     connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered, clocks: pa.Array, claims: pa.Table
 ) -> ServerRows:
-    """The rows of all servers, from what the buckets spilled. connections: of each bucket (CONTACT_COLUMNS); uncovered:
-    times that no file covers, over which nobody is known to wait; clocks: of each connection of all buckets, what is
-    added to the times in its batches for the capture's clock, null where these are no create times;
-    claims: what encrypted connections seem to do (claims.CLAIMS)."""
+    """Returns the rows of all servers, from the spills of the buckets. connections: connections of each bucket
+    (CONTACT_COLUMNS); uncovered: times that no file covers, for which no wait is assumed; clocks: for each connection
+    of all buckets, the difference between the capture's clock and the times in its batches, null where these are not
+    create times; claims: inferred jobs of encrypted connections (claims.CLAIMS)."""
     if not connections:
         return ServerRows()
     hosts = ServerHosts(connections, cluster)
@@ -104,14 +104,14 @@ def gather_server_rows(
 
 
 def _last_packets(hosts: ServerHosts, of_pairs: Ints) -> Ints:
-    """The last packet of each server, -1 where there is none. of_pairs: of each pair, likewise."""
+    """Returns the last packet of each server, -1 where there is none. of_pairs: the same for each pair."""
     last_ns = np.full(len(hosts.servers), NONE)
     np.maximum.at(last_ns, hosts.pair_server, of_pairs)
     return last_ns
 
 
 def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:
-    """The runs of the pairs concerned, both ways, by scope and layer."""
+    """Returns the runs of the marked pairs, in both directions, by scope and layer."""
     unions = {(BY_HOST, PACKETS): RunUnion(), (BY_HOST, PAYLOAD): RunUnion(), (FROM_HOST, PACKETS): RunUnion()}
     for runs in spilled_runs(hosts):
         mine = (runs.pair >= 0) & concerned[runs.pair]
@@ -121,8 +121,9 @@ def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[t
 
 
 def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
-    """All waits for packets, and for closed windows; of those for the application, the slow ones and those in which the
-    process sent no payload for LEAST_GAP_NS; of those for acknowledgments, the ones in which the host sent packets."""
+    """Returns the waits that matter: all waits for packets and for closed windows; waits for the application that are
+    slow, or in which the process sent no payload for LEAST_GAP_NS; waits for acknowledgments in which the host sent
+    packets."""
     gaps = activity.gaps(activity.sent[PAYLOAD].runs())
     until = np.where(waits.until_ns > 0, waits.until_ns, activity.capture_ns[1])
     at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
@@ -146,8 +147,8 @@ def _has_packets(runs: Runs, subject: Ints, between: tuple[Ints, Ints]) -> NDArr
 
 
 def _windows(waits: Waits, lost: LostConnections, activity: Activity) -> Runs:
-    """The windows of each server, sorted; packets are 0. A window with a lost connection ends when the server serves
-    again."""
+    """Returns the windows of each server, sorted; packets are 0. A window with a lost connection ends when the server
+    serves again."""
     end = activity.capture_ns[1]
     until = np.where(waits.until_ns > 0, waits.until_ns, end)
     gaps = activity.gaps(activity.served.runs())
@@ -163,7 +164,8 @@ def _windows(waits: Waits, lost: LostConnections, activity: Activity) -> Runs:
 
 
 def in_windows(runs: Runs, server_of_subject: Ints, windows: Runs) -> Runs:
-    """The runs of subjects that are in a window of their server, and the last before and the first after each."""
+    """Returns the runs of subjects that are in a window of their server, and the last run before and the first run
+    after each window."""
     if not len(runs.subject) or not len(windows.subject):
         return runs.taken(np.empty(0, np.int64))
     server = server_of_subject[runs.subject]
@@ -171,7 +173,7 @@ def in_windows(runs: Runs, server_of_subject: Ints, windows: Runs) -> Runs:
     inside = at >= 0
     inside[inside] = runs.last_ns[inside] >= windows.first_ns[at[inside]]
     window = np.where(inside, 2 * at + 1, np.where(at >= 0, 2 * at, NONE))
-    """Odd in a window, even before it; NONE after the last one."""
+    """2 * index + 1 inside a window, 2 * index before it; NONE after the last one."""
     same = runs.subject[1:] == runs.subject[:-1]
     moved = window[1:] != window[:-1]
     kept = inside.copy()
@@ -183,7 +185,7 @@ def in_windows(runs: Runs, server_of_subject: Ints, windows: Runs) -> Runs:
 
 
 def _of_processes(runs: Runs, hosts: ServerHosts, windows: Runs) -> Runs:
-    """The runs of processes by each of their servers, in its windows."""
+    """Returns the runs of processes for each of their servers, within its windows."""
     parts = []
     for server in np.unique(windows.subject).tolist():
         first, last = np.searchsorted(runs.subject, hosts.server_process[server] + np.arange(2))

@@ -1,5 +1,5 @@
-"""How long the packets were that arrived between a host and a server while others were lost: where only long ones are
-lost, a link on the path takes no packets of their length (MTU)."""
+"""Lengths of the packets that arrived between a host and a server while others were lost. Where only long ones are
+lost, a link on the path does not transmit packets of their length (MTU)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,15 +13,16 @@ from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.spill import read_spill
 
 PROMPT_NS = 1_000_000_000
-"""What was lost and sent again takes longer to be answered, if it was lost more than twice."""
+"""Longest time to the answer for which a frame counts as arrived on its first attempt: a frame that was lost more than
+twice takes longer."""
 LEAST_ARRIVED = 3
 _COLUMNS = ["conn", "number", "ts_ns", "response_ns", "request_bytes", "response_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Frames that arrived at once: when they were sent, and how long they were. way: 2 * pair of ServerHosts, and 1
-    more for what the server sent."""
+    """Frames that arrived at once: times at which they were sent, and lengths. way: 2 * pair of ServerHosts, plus 1 for
+    frames of the server."""
 
     way: Ints
     ts_ns: Ints
@@ -29,8 +30,8 @@ class Arrived:
 
 
 def most_arrived(hosts: ServerHosts, way: Ints, first_ns: Ints, last_ns: Ints) -> Ints:
-    """The length of the longest frame that arrived at once, for each stretch of time on a way; 0 where fewer than
-    LEAST_ARRIVED frames did. The stretches of a way have no time in common."""
+    """Returns the length of the longest frame that arrived at once, for each span of time on a way; 0 where fewer than
+    LEAST_ARRIVED frames did. The spans of a way do not overlap."""
     most, n = np.zeros(len(way), np.int64), np.zeros(len(way), np.int64)
     if not len(way):
         return most
@@ -49,8 +50,8 @@ def most_arrived(hosts: ServerHosts, way: Ints, first_ns: Ints, last_ns: Ints) -
 
 
 def _arrived(hosts: ServerHosts, asked: NDArray[np.bool_]) -> Iterator[Arrived]:
-    """Requests that were answered at once, and responses after which the client sent its next request at once. asked:
-    of each way, whether it is asked for."""
+    """Yields requests that were answered at once, and responses after which the client sent its next request at once.
+    asked: mask of the wanted ways."""
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, "requests", _COLUMNS):
             conn = rows["conn"].to_numpy() + first

@@ -1,10 +1,10 @@
-"""When clients were unusually silent: what the buckets spilled about who waited, seen from the servers' side.
+"""Finds unusually long silences of clients, from the spilled waits of servers for their clients.
 
-A server that sent payload waits for the client's next payload, and most such waits say nothing: a client is idle, or
-its next heartbeat is not due yet. Here those are chosen that are unusually long for a connection on which a member
-talks to its group, with what all other connections from the same address did while the next payload was overdue; and
-those of clients that are seldom quiet (quiet_clients). Whether a client was silent on all its connections is decided
-where it is known which connections are its own (Spark).
+A server that sent payload waits for the client's next payload, and most such waits mean nothing: a client is idle, or
+its next heartbeat is not due yet. This module chooses waits that are unusually long for a connection on which a member
+talks to its group, together with the waits on other connections from the same address while the next payload was
+overdue; and the waits of clients that are seldom quiet (quiet_clients). Whether a client was silent on all of its
+connections is decided where it is known which connections belong to it (Spark).
 """
 
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 
 LATE_FACTOR, SLACK_NS = 1.5, 1_000_000_000
-"""A member's next payload is overdue when it takes so many times as long as usual, and so much longer."""
+"""A member's next payload is overdue when it takes this many times as long as usual, and this much longer."""
 MOST_OVERDUE = 32
-"""Longest silences that are chosen of one connection."""
+"""Most silences that are chosen of one connection: the longest ones."""
 NO_SILENCES = pa.schema(
     [
         ("conn_id", pa.string()),
@@ -50,16 +50,15 @@ NO_SILENCES = pa.schema(
 def gather_silences(
     hosts: "ServerHosts", end_ns: int, uncovered: Uncovered, clocks: pa.Array, claims: pa.Table
 ) -> pa.Table:
-    """The chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients may have
-    sent something; clocks: of each connection, its clock_ns; claims: what encrypted connections seem to do
+    """Returns the chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients
+    may have sent something; clocks: clock_ns of each connection; claims: inferred jobs of encrypted connections
     (claims.CLAIMS).
 
     Columns: conn_id; first_ns, first_packet: the client's last payload before; answered_ns: the server's first payload
-    that the client had to respond to next; last_ns, last_packet, ended_by: what
-    ended the silence (null and `open` where nothing did by the end of the capture); last_sent_ns: the client's last
-    packet of any kind before that; acknowledged: whether the client's kernel acknowledged what the server sent
-    meanwhile; clock_ns: what is added to the times in the client's batches for the capture's clock, null where these
-    are no create times.
+    that the client had to respond to next; last_ns, last_packet, ended_by: the end of the silence (null and `open`
+    where it had not ended by the end of the capture); last_sent_ns: the client's last packet of any kind before that;
+    acknowledged: whether the client's kernel acknowledged the server's packets meanwhile; clock_ns: the difference
+    between the capture's clock and the times in the client's batches, null where these are not create times.
     """
     waits = joined([spans for spans, _ in _server_waits(hosts, PAYLOAD)])
     ended_by = np.concatenate([np.empty(0, np.int64), *(how for _, how in _server_waits(hosts, PAYLOAD))])
@@ -91,8 +90,8 @@ def gather_silences(
 
 
 def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints]]:
-    """The waits of servers for clients, by connection, with what ended each: first: the server's first packet that was
-    to be responded to, last: the packet that ended the wait, 0 where none did."""
+    """Yields the waits of servers for clients, by connection, with the cause of their end. first: the server's first
+    packet that required a response, last: the packet that ended the wait, 0 where none did."""
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, WAITS):
             conn = rows["conn"].to_numpy() + first
@@ -103,9 +102,9 @@ def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints
 
 
 def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int, claims: pa.Table) -> NDArray[np.bool_]:
-    """Whether each wait is an overdue one of a group's member, or goes on in the middle of the time for which another
-    connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent. The
-    same for the times in which a client was quiet that seldom is, with connections that may be its own."""
+    """Whether each wait is an overdue one of a group's member, or contains the middle of the time for which another
+    connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent.
+    Likewise for quiet times of clients that are seldom quiet, with connections that may belong to them."""
     until = _until(waits, end_ns)
     host, client = hosts.host[waits.subject], client_numbers(hosts, claims)
     overdue, due = _overdue(waits.subject, waits.first_ns, until, _of_members(hosts, claims)[waits.subject])
@@ -120,14 +119,14 @@ def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int, claims: pa.Table)
 
 
 def _moments(subject: Ints, first_ns: Ints, last_ns: Ints) -> Runs:
-    """The middle of each time, by subject and time."""
+    """Returns the middle of each time, by subject and time."""
     middle = first_ns + (last_ns - first_ns) // 2
     moments = Runs(subject, middle, middle, middle, middle)
     return moments.taken(np.lexsort((moments.last_ns, moments.subject)))
 
 
 def _hold_moments(waits: Runs, until: Ints, subject: Ints, moments: Runs) -> NDArray[np.bool_]:
-    """Whether each wait holds a moment of its subject."""
+    """Whether each wait contains a moment of its subject."""
     at = first_ending_after(moments, subject, waits.first_ns)
     found = at >= 0
     found[found] = moments.first_ns[at[found]] <= until[found]
@@ -135,8 +134,8 @@ def _hold_moments(waits: Runs, until: Ints, subject: Ints, moments: Runs) -> NDA
 
 
 def _overdue(conn: Ints, first_ns: Ints, until_ns: Ints, is_member: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """The waits of members that took much longer than is usual on their connection, and when each became overdue. Of
-    each connection at most MOST_OVERDUE, the longest ones."""
+    """Returns the waits of members that took much longer than is usual on their connection, and when each became
+    overdue; for each connection at most MOST_OVERDUE, the longest ones."""
     mine = np.flatnonzero(is_member)
     length = (until_ns - first_ns)[mine]
     order = np.lexsort((length, conn[mine]))
@@ -150,7 +149,7 @@ def _overdue(conn: Ints, first_ns: Ints, until_ns: Ints, is_member: NDArray[np.b
 
 
 def _of_members(hosts: "ServerHosts", claims: pa.Table) -> NDArray[np.bool_]:
-    """Whether somebody acted as a member of a group on each connection, or seems to have done so."""
+    """Whether each connection has requests of a group member, or seems to have."""
     jobs = job_codes(claims, hosts.connections["conn_id"])
     found = np.asarray(jobs == CLAIMED_JOBS.index(COORDINATOR_JOB), np.bool_)
     for spill, first in hosts.first_row.items():
@@ -160,7 +159,7 @@ def _of_members(hosts: "ServerHosts", claims: pa.Table) -> NDArray[np.bool_]:
 
 
 def _client_runs(hosts: "ServerHosts", layer: int, conn: Ints) -> Runs:
-    """What the clients of some connections sent, by connection and time."""
+    """Returns the runs of the clients of some connections, by connection and time."""
     wanted = np.zeros(hosts.connections.num_rows, np.bool_)
     wanted[conn] = True
     parts = []
@@ -175,7 +174,7 @@ def _client_runs(hosts: "ServerHosts", layer: int, conn: Ints) -> Runs:
 
 
 def _is_unacknowledged(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:
-    """Whether the server waited long for an acknowledgment in each wait."""
+    """Whether the server waited long for an acknowledgment during each wait."""
     unacknowledged = joined([spans for spans, _ in _server_waits(hosts, PACKETS)])
     unacknowledged = unacknowledged._replace(last_ns=_until(unacknowledged, end_ns))
     unacknowledged = unacknowledged.taken(np.lexsort((unacknowledged.last_ns, unacknowledged.subject)))
@@ -186,5 +185,5 @@ def _is_unacknowledged(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArra
 
 
 def _until(waits: Runs, end_ns: int) -> Ints:
-    """When each wait ended; the end of the capture where it did not."""
+    """Returns the end of each wait; the end of the capture for waits that had not ended."""
     return np.where(waits.last_ns > 0, waits.last_ns, end_ns)

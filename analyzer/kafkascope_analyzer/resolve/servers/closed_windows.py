@@ -1,5 +1,5 @@
-"""When one side of a connection did not read: its receive window stayed closed, as its process took nothing of what
-its kernel held for it. Its kernel went on: it answers each attempt to send more with the closed window."""
+"""Finds times in which one side of a connection did not read: its receive window stayed closed, because its process
+took no data from its kernel. The kernel still worked: it answers each attempt to send more with the closed window."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 
 LEAST_NS = 1_000_000_000
-"""A window that is closed for less says nothing: its process is busy with what it has read."""
+"""A window that is closed for less means nothing: its process is busy with the data that it has read."""
 SIDES = ("server", "client")
 NO_CLOSED_WINDOWS = pa.schema(
     [
@@ -38,8 +38,8 @@ _KINDS = pa.array([E_ZERO_WINDOW, E_WINDOW_OPEN], pa.uint8())
 
 
 def closed_windows(hosts: "ServerHosts", uncovered: Uncovered) -> pa.Table:
-    """The times for which a window was closed for LEAST_NS or longer, on connections to servers. uncovered: times that
-    no file covers, in which it may have been open.
+    """Returns the times for which a window was closed for LEAST_NS or longer, on connections to servers. uncovered:
+    times that no file covers, in which it may have been open.
 
     Columns: conn_id; side: whose window; sent_ns: the last payload of that side before, null where none is known;
     first_ns, first_packet: the segment that closed the window; shown_ns: the last one that shows it closed, at least;
@@ -69,8 +69,8 @@ def closed_windows(hosts: "ServerHosts", uncovered: Uncovered) -> pa.Table:
 
 
 def _closed(hosts: "ServerHosts") -> Runs:
-    """The closed windows of all sides, by side (len(SIDES) * connection, and 1 more for its client) and time. first:
-    the segment that closed it; last: the one that opened it, 0 where none did."""
+    """Returns the closed windows of all sides, by side (len(SIDES) * connection, plus 1 for the client) and time.
+    first: the segment that closed it; last: the one that opened it, 0 where none did."""
     parts = [np.empty((4, 0), np.int64)]
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, "tcp_events", _COLUMNS):
@@ -94,7 +94,7 @@ def _subject(hosts: "ServerHosts", conn: Ints, side: NDArray[np.generic]) -> Int
 
 
 def _runs(hosts: "ServerHosts", layer: int, subject: Ints) -> Runs:
-    """What some sides sent, by side and time."""
+    """Returns the runs of some sides, by side and time."""
     wanted = np.zeros(len(SIDES) * hosts.connections.num_rows, np.bool_)
     wanted[subject] = True
     parts = []

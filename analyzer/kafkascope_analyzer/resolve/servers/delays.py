@@ -1,12 +1,12 @@
-"""When packets between a host and a server took long: whatever one side sent was acknowledged late, again and again,
-and hardly anything sooner.
+"""Finds times in which packets between a host and a server were delayed: the packets of one side were acknowledged
+late, again and again, and hardly any sooner.
 
-Kernels delay an acknowledgment for up to 200 ms, which tcp.spans.WAIT_NS leaves out: a way that takes less than that
-looks like such a kernel, and shows in late responses only. Where packets are lost, those that are not are acknowledged
-at once in between; where the way or the receiver's kernel is slow, none is, and all of them come about as late.
+Kernels delay an acknowledgment for up to 200 ms, which tcp.spans.WAIT_NS leaves out: a path that adds less than that
+looks like such a kernel, and shows only in late responses. Where packets are lost, the others are acknowledged at once
+in between; where the path or the receiver's kernel is slow, none is, and all are about equally late.
 
-Where the way is always that long, as over a satellite, all packets wait: so of waits one soon after the other only some
-are kept, with how many they stand for. Memory: some hundred waits per connection and hour.
+Where the path is always that long, as over a satellite, all packets wait. So of waits in quick succession only some are
+kept, each with the number of waits that it stands for. Memory: some hundred waits per connection and hour.
 """
 
 from collections.abc import Iterator
@@ -24,31 +24,33 @@ from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.tcp.spans import BY_ACK, BY_DATA, BY_SYN_ACK, PACKETS
 
 LEAST_WAITS, LEAST_IN_TURN = 5, 4
-"""So many waits, so many of them one after the other: several at one moment may have one reason that passes."""
+"""Fewest waits of a delay, and fewest of them one after the other: several at one moment may have a single passing
+cause."""
 MOST_QUICK = 1
-"""Quick acknowledgments for each late one. One of an earlier segment may come soon after the next was sent."""
+"""Most quick acknowledgments for each late one. One of an earlier segment may come soon after the next was sent."""
 MOSTLY_ALIKE = 0.9
-"""Share of the waits that take half as long as the middle one of their time, or longer, which take at most twice as
-long: TCP doubles the pause between its attempts where packets are lost (RFC 6298, 5.5). Shorter ones are quick."""
+"""Among the waits of a delay that take at least half the median, the smallest share that takes at most twice the
+median: TCP doubles the pause between its attempts where packets are lost (RFC 6298, 5.5). Shorter waits count as quick.
+"""
 FIRST_WAITS, SLICE_NS = 50, 300_000_000_000
-"""The first waits of a connection in one direction that are kept of each slice of time, beside the last one."""
+"""Number of first waits of a connection in one direction that are kept in each time slice, besides the last one."""
 _ARRIVED = (BY_ACK, BY_DATA, BY_SYN_ACK)
 _SPILLED = ("first_ns", "first_packet", "until_ns", "until_packet", "n_quick")
 _NAMES = ("conn", "sender", *_SPILLED, "covered_ns", "n_waits", "n_quick_after")
-"""covered_ns: the latest end of the wait and of those that it stands for; n_waits: how many that are; n_quick_after:
-n_quick of the others."""
+"""covered_ns: the latest end of the wait and of those that it stands for; n_waits: their number; n_quick_after: n_quick
+of the others."""
 _MOST_ADDED = 100_000
-"""Waits that are gathered before those that are not kept are left out."""
+"""Waits that are collected before the list is thinned."""
 
 
 _Waits = dict[str, Ints]
-"""Columns _NAMES of waits."""
+"""The columns _NAMES of waits."""
 
 
 def delay_rows(hosts: ServerHosts) -> pa.Table:
-    """One row per stretch of time, host, server and direction in which packets were acknowledged late: key, conn_id,
-    host, sender (of what was acknowledged late), the first packet that was and the last acknowledgment, how many waits
-    that were, how long the middle one took, and on how many connections."""
+    """Returns one row per span of time, host, server and direction in which packets were acknowledged late: key,
+    conn_id, host, sender (of the packets that were acknowledged late), the first such packet and the last
+    acknowledgment, the number of waits, their median, and on how many connections."""
     waits = _gathered(hosts)
     subject = hosts.pair[waits["conn"]] * len(SENDERS) + waits["sender"]
     order = np.lexsort((waits["first_packet"], waits["first_ns"], subject))
@@ -69,8 +71,8 @@ def delay_rows(hosts: ServerHosts) -> pa.Table:
 
 
 def _is_slow(waits: _Waits) -> bool:
-    """Whether waits of one time, in order, show that everything took long. What was before the first wait of a
-    connection is of another time, and so are its quick ones."""
+    """Whether consecutive waits of one span show that everything took long. Activity before the first wait of a
+    connection belongs to another span, and so do its quick acknowledgments."""
     _, firsts = np.unique(waits["conn"], return_index=True)
     later = np.ones(len(waits["conn"]), np.bool_)
     later[firsts] = False
@@ -85,7 +87,7 @@ def _is_slow(waits: _Waits) -> bool:
 
 
 def _table(hosts: ServerHosts, waits: _Waits, stretches: list[tuple[int, int]]) -> pa.Table:
-    """The rows. stretches: begin and end among the waits."""
+    """Returns the rows. stretches: first and last index of each span among the waits."""
     conn, sender = waits["conn"], waits["sender"]
     at = np.array([begin for begin, _ in stretches], np.int64)
     last = np.array([begin + int(waits["until_ns"][begin:end].argmax()) for begin, end in stretches], np.int64)
@@ -110,7 +112,7 @@ def _table(hosts: ServerHosts, waits: _Waits, stretches: list[tuple[int, int]]) 
 
 
 def _gathered(hosts: ServerHosts) -> _Waits:
-    """The waits for packets that came in the end, as far as they are kept."""
+    """Returns the waits for packets that were acknowledged in the end, thinned."""
     found = {name: np.empty(0, np.int64) for name in _NAMES}
     added: list[_Waits] = []
     n_added = 0
@@ -137,8 +139,8 @@ def _parts(hosts: ServerHosts) -> Iterator[_Waits]:
 
 
 def _thinned(waits: _Waits) -> _Waits:
-    """The waits that are kept, each with what it stands for: those after it on its connection and in its direction, up
-    to the next that is kept."""
+    """Returns the waits that are kept, each with the waits that it stands for: those after it on its connection and in
+    its direction, up to the next that is kept."""
     way = waits["conn"] * len(SENDERS) + waits["sender"]
     order = np.lexsort((waits["first_packet"], waits["first_ns"], way))
     waits, way = _taken(waits, order), way[order]

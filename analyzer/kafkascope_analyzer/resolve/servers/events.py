@@ -1,4 +1,5 @@
-"""Events of the kinds whose key is a server: who talked to it, who waited for it, and when it sent packets."""
+"""Events of the kinds whose key is a server: the hosts that talked to it, the hosts that waited for it, and when it
+sent packets."""
 
 from collections.abc import Iterator
 
@@ -26,7 +27,7 @@ from kafkascope_analyzer.resolve.servers.waits import LAYERS
 
 
 class ServerEvents(EventSource):
-    """Makes events of servers, of the rows that are gathered between the passes (ServerRows)."""
+    """Makes events of servers from the rows that are gathered between the passes (ServerRows)."""
 
     KINDS = (ServerHost, PacketLoss, PacketDelay, SlowProcess, HostSilence, ServerConnection, ServerWait, LifeSign)
 
@@ -35,7 +36,7 @@ class ServerEvents(EventSource):
         self._conn_ids = flat(context.connections["conn_id"])
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The rows of the bucket's connections."""
+        """Yields the rows of the bucket's connections."""
         for make, rows in (
             (_host_events, self._servers.hosts),
             (_loss_events, self._servers.losses),
@@ -97,7 +98,7 @@ def _sign_events(rows: pa.Table) -> pa.Table:
 
 
 def _events(kind: type[Event], rows: pa.Table, ts_ns: str, packet_no: str, seq: pa.Array | None = None) -> pa.Table:
-    """Rows of one kind. ts_ns, packet_no: the columns that say when it was and which packet shows it."""
+    """Returns rows of one kind. ts_ns, packet_no: the columns with their time and the packet that shows them."""
     host, at_ns = flat(rows["host"]).fill_null(""), flat(rows[ts_ns]).fill_null(0)
     place = EventPlace(rows["key"], host, rows["conn_id"], at_ns, rows[packet_no], seq)
     body = {f"{name}_no" if name.endswith("_packet") else name: rows[name] for name in rows.column_names}

@@ -1,4 +1,5 @@
-"""When a host sent nothing to anybody, though servers sent again and again what it had not acknowledged.
+"""Finds times in which a host sent nothing to anybody, although servers repeatedly retransmitted segments that it had
+not acknowledged.
 
 A host whose process ended still acknowledges or resets: its kernel does. One that does neither is unreachable, or off.
 """
@@ -12,15 +13,16 @@ from kafkascope_analyzer.resolve.servers.waits import DELIVERY, LEAST_DELIVERY_N
 from kafkascope_parsers.tcp.spans import UNACKNOWLEDGED_NS
 
 LEAST_NS = 3_000_000_000
-"""A shorter silence is one that a server's second retransmission may end, where only one server shows it."""
+"""Shortest silence that counts where only one server shows it: a server's second retransmission may end a
+shorter one."""
 LEAST_SERVERS, LEAST_OF_SEVERAL_NS = 2, LEAST_DELIVERY_NS
-"""What several servers wait for at one time is not lost by chance."""
+"""Fewest servers, and shortest silence, where several servers show it: it is then not a chance loss of packets."""
 FIRST_PAUSE_NS = 1_000_000_000
-"""TCP sends again after a second at most, but where round trips take that long."""
+"""Longest pause before TCP's first retransmission, except where round trips take that long."""
 
 
 def host_silence_rows(waits: Waits, gaps: Runs, hosts: ServerHosts) -> pa.Table:
-    """One row per server, host and silence.
+    """Returns one row per server, host and silence.
 
     waits: those of servers for acknowledgments among others; gaps: in what the hosts sent to anybody.
     Columns: key, conn_id, host; before_ns, before_packet: the host's last packet before; first_ns, first_packet,
@@ -44,7 +46,7 @@ def host_silence_rows(waits: Waits, gaps: Runs, hosts: ServerHosts) -> pa.Table:
 
 
 def _table(waits: Waits, gaps: Runs, first: Ints, hosts: ServerHosts) -> pa.Table:
-    """waits, gaps: row by row; first: the rows with which groups begin."""
+    """Returns the rows. waits, gaps: side by side; first: the rows with which groups begin."""
     shown_ns, shown_packet = _last_shown(waits, gaps)
     groups = np.split(np.arange(len(waits.conn)), first[1:]) if len(first) else []
     last = np.array([rows[np.argmax(shown_ns[rows])] for rows in groups], np.int64)
@@ -68,15 +70,15 @@ def _table(waits: Waits, gaps: Runs, first: Ints, hosts: ServerHosts) -> pa.Tabl
 
 
 def _n_servers(gap: Ints, server: Ints, n_gaps: int) -> Ints:
-    """How many servers waited in each gap."""
+    """Returns how many servers waited in each gap."""
     found = np.unique(np.stack([gap, server], axis=1), axis=0)
     return np.bincount(found[:, 0], minlength=n_gaps)
 
 
 def _last_shown(waits: Waits, gaps: Runs) -> tuple[Ints, Ints]:
-    """When each wait last shows the silence, and the packet, where that is known. Of one that went on after it the last
-    attempt before its end came half of the first pause or less before the middle of the time until then, as TCP doubles
-    the time between its attempts, the first of which takes a second at most (RFC 6298)."""
+    """Returns when each wait last shows the silence, and the packet, where that is known. For a wait that continued
+    after the silence, the last attempt within it came at most half of the first pause before the middle of the time
+    until then, because TCP doubles the time between its attempts, and the first takes a second at most (RFC 6298)."""
     is_inside = waits.last_ns <= gaps.last_ns
     half = waits.asked_ns + np.maximum(gaps.last_ns - waits.asked_ns - FIRST_PAUSE_NS, 0) // 2
     return np.where(is_inside, waits.last_ns, half), np.where(is_inside, waits.last_packet, 0)

@@ -1,4 +1,4 @@
-"""Servers of the capture, the hosts that talked to each, and which process a server is.
+"""Numbers the servers of the capture, the hosts that talked to each, and the process of each server.
 
 A server is an address and port that speaks Kafka or TLS, or that the cluster advertises, or that nobody could reach on
 a port of the cluster. A pair is a server and a host that talked to it. A process may serve several ports: where an
@@ -23,7 +23,7 @@ from kafkascope_parsers.framing.layout import KAFKA, TLS
 
 Ints = NDArray[np.int64]
 NONE = -1
-"""As a number of a server, host, pair or process."""
+"""Marks a missing number of a server, host, pair or process."""
 CONTACT_COLUMNS = ["conn_id", "client_ip", "client_side", "server_ip", "server_port", "protocol", "first_ns", "last_ns"]
 CONTACT_COLUMNS += ["syn_ns", "synack_ns", "close_kind", "close_ns", "idle_before_close_ms"]
 """The columns of spilled connections that are needed."""
@@ -32,11 +32,10 @@ CONTACT_COLUMNS += ["syn_ns", "synack_ns", "close_kind", "close_ns", "idle_befor
 class ServerHosts:
     """Numbers for servers, hosts, pairs and processes.
 
-    connections: those of all buckets, with CONTACT_COLUMNS; first_row: of each spill, its first row in them.
-    servers, keys, node_ids: of each server, its endpoint, the same as text, and its node.
-    server, host, pair, process: of each connection, NONE where its server is none; server_host: the host that has the
-    address of its server. client_process: the process that
-    sends what the connection's client sends, or NONE.
+    connections: connections of all buckets, with CONTACT_COLUMNS; first_row: the first row of each spill in them.
+    servers, keys, node_ids: by server, its endpoint, the endpoint as text, and its node. server, host, pair, process:
+    by connection, NONE where its destination is not a server; server_host: the host that has the address of the server.
+    client_process: the process that is the connection's client, or NONE.
     """
 
     def __init__(self, connections: Mapping[Path, pa.Table], cluster: Cluster) -> None:
@@ -84,7 +83,7 @@ class ServerHosts:
         self.pair_host = distinct[none:] % max(len(self.hosts), 1)
 
     def _number_processes(self) -> None:
-        """A process is named by its first server."""
+        """Numbers the processes; a process is named by its first server."""
         nodes: dict[str, set[int]] = defaultdict(set)
         first: dict[str, int] = {}
         used = set(np.unique(self.server).tolist())
@@ -101,7 +100,7 @@ class ServerHosts:
         self.client_process = np.where(self._by_broker(), of_host[self.host], NONE)
 
     def _by_broker(self) -> NDArray[np.bool_]:
-        """Whether each connection carried what only a broker sends."""
+        """Whether each connection carried requests that only a broker sends."""
         found = np.zeros(len(self.server), np.bool_)
         for spill, first in self.first_row.items():
             for rows in read_spill(spill, BROKER_CLIENTS):
@@ -110,8 +109,8 @@ class ServerHosts:
 
 
 def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
-    """The node of a server; where nothing names it, the only node that is advertised there, or the only one at its
-    address."""
+    """Returns the node of a server; where no message names it, the only node that is advertised there, or the only one
+    at its address."""
     node = cluster.nodes.get(end)
     if node is not None and node.node_id is not None:
         return node.node_id
@@ -122,8 +121,8 @@ def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
 
 
 def _host_kinds(hosts: list[str], addresses_served: set[str], cluster: Cluster) -> list[str]:
-    """What runs on each host. The address of a server is a broker's; a controller's where its nodes are known and none
-    of them is advertised to clients."""
+    """Returns the kind of each host. A host with the address of a server is a broker's; a controller's where its nodes
+    are known and none of them is advertised to clients."""
     on_address: dict[str, set[int]] = defaultdict(set)
     for (address, _), node in cluster.nodes.items():
         if node.node_id is not None:

@@ -1,4 +1,4 @@
-"""Kernels over what was sent again, over waits, and over slices of time."""
+"""Kernels over retransmitted packets, waits, and time slices."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,9 @@ from kafkascope_parsers.kernels import kernel
 def mark_unreported(
     direction: NDArray[np.int64], is_report: NDArray[np.bool_], waiting: NDArray[np.int64], lost: NDArray[np.bool_]
 ) -> None:
-    """Marks in lost which packets that were sent again the receiver has not reported to have come twice. Rows by
-    direction, and in order of time within one; each report is about the last one before it that is not reported yet.
-    waiting: room for a number for each row."""
+    """Marks in `lost` the retransmitted packets that the receiver has not reported as duplicates. Rows are sorted by
+    direction and time; each report is about the last packet before it that is not reported yet. waiting: work space,
+    one number for each row."""
     n = 0
     for i in range(len(direction)):
         if i > 0 and direction[i] != direction[i - 1]:
@@ -35,8 +35,9 @@ def mark_times(
     begins: NDArray[np.bool_],
     in_turn: NDArray[np.bool_],
 ) -> None:
-    """Marks in begins the first row of each time: of another subject, or after a pause of more than apart_ns; and in
-    in_turn the rows that begin after the last such row of their time has ended. Rows by subject and from_ns."""
+    """Marks in `begins` the first row of each span: the first of its subject, or after a pause of more than apart_ns;
+    and in `in_turn` the rows that begin after the previous row marked so in their span has ended. Rows are sorted by
+    subject and from_ns."""
     until, turn_ends = np.int64(0), np.int64(0)
     for i in range(len(subject)):
         begins[i] = i == 0 or subject[i] != subject[i - 1] or from_ns[i] > until + apart_ns
@@ -50,11 +51,11 @@ def mark_times(
 
 @kernel
 def slow_stretches(own: NDArray[np.float64], limits: tuple[float, float, float], found: NDArray[np.int64]) -> int:
-    """Writes the stretches of slices in which a process was slow: process, first and last slice. Returns how many.
+    """Writes the spans of slices in which a process was slow: process, first and last slice. Returns their number.
 
     own[process, slice]: doublings above the usual, NaN where they are not known. limits: doublings that are usual, the
-    most that count in a slice, and what those of a stretch have to add up to. A stretch ends with the slice at which
-    the sum is highest; it goes on over quick slices as long as they do not take a third of that away.
+    most that count in a slice, and the sum that those of a span have to reach. A span ends with the slice at which the
+    sum is highest; it continues over quick slices as long as they do not reduce the sum by a third.
     """
     usual, most, least = limits
     n = 0

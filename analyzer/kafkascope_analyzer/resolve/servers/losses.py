@@ -1,4 +1,4 @@
-"""Where packets were lost between a host and a server: what was sent again and had not arrived before.
+"""Finds packet losses between a host and a server: retransmitted segments that had not arrived before.
 
 Most retransmissions mean nothing: a receiver that delays its acknowledgment makes the sender repeat what has long
 arrived. Such a receiver reports it (D-SACK, RFC 2883). What was sent again without a report was lost, or its
@@ -24,15 +24,15 @@ from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.tcp.state import E_DSACK, E_RETRANSMIT
 
 APART_NS = 5_000_000_000
-"""Losses with a longer pause between them are not of one time."""
+"""Losses with a longer pause between them belong to different spans."""
 LEAST_LOSSES = 5
-"""Fewer losses of one time are an accident, or belong to the end of a connection."""
+"""Fewest losses of a span: fewer are chance, or belong to the end of a connection."""
 BURST_GAP_NS = 200_000_000
 """Retransmissions with a shorter pause between them are one burst: a sender that waited for its retransmission timeout
-(Linux's least) sends all again that was lost with the first segment."""
+(Linux's minimum) retransmits everything that was lost with the first segment."""
 LEAST_TRIES = 2
-"""A segment that was sent again so often counts as lost, whether its receiver reports or not: had the first attempt
-arrived, the second would have been acknowledged at once."""
+"""A segment that was retransmitted this often counts as lost, whether its receiver reports or not: had the first
+attempt arrived, the second would have been acknowledged at once."""
 SENDERS = ("host", "server")
 _COLUMNS = ["conn", "ts_ns", "packet_no", "side", "kind", "seq", "bytes"]
 _KINDS = pa.array([E_RETRANSMIT, E_DSACK], pa.uint8())
@@ -40,9 +40,10 @@ _KINDS = pa.array([E_RETRANSMIT, E_DSACK], pa.uint8())
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What was sent again, and reports of what came twice, in order of time within each direction of a connection.
+    """Retransmissions, and reports of duplicates (D-SACK), in order of time within each direction of a connection.
 
-    conn: number of ServerHosts; sender: of what was sent again or reported, index in SENDERS; is_report.
+    conn: connection number of ServerHosts; sender: sender of the retransmitted or reported segment, index in SENDERS;
+    is_report: whether the row is a report.
     """
 
     conn: Ints
@@ -55,12 +56,12 @@ class Again:
 
 
 def loss_rows(hosts: ServerHosts) -> pa.Table:
-    """One row per stretch of time, host, server and direction in which packets were lost LEAST_LOSSES times or more:
-    key, conn_id, host, sender, the first and the last packet that was sent again, how often that was, of how many
-    different segments, in how many bursts, on how many connections, the lengths of the shortest and the longest, and
-    that of the longest frame that arrived at once meanwhile (arrived_bytes): in the first half, as the last attempt may
-    come as long after the losses are over as they lasted (RFC 6298, 5.5). lost_ns: until when packets were lost, at
-    least."""
+    """Returns one row per span of time, host, server and direction in which packets were lost LEAST_LOSSES times or
+    more: key, conn_id, host, sender, the first and the last retransmission, their number, the number of different
+    segments, of bursts, and of connections, the lengths of the shortest and the longest segment, and the length of the
+    longest frame that arrived at once meanwhile (arrived_bytes). For the latter only the first half of the span counts,
+    because the last attempt may come as long after the losses are over as they lasted (RFC 6298, 5.5). lost_ns: the
+    time until which packets were lost, at least."""
     again = _gathered(hosts)
     n = len(again.conn)
     is_lost = np.zeros(n, np.bool_)
@@ -79,13 +80,13 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
 
 
 def _subject(hosts: ServerHosts, again: Again, rows: Ints) -> Ints:
-    """A number for the host, the server and the direction of each."""
+    """Returns a number for the host, the server and the direction of each row."""
     subject: Ints = hosts.pair[again.conn[rows]] * len(SENDERS) + again.sender[rows]
     return subject
 
 
 def _counts(hosts: ServerHosts, again: Again, lost: Ints) -> NDArray[np.bool_]:
-    """Whether each of these that nobody reported counts as lost."""
+    """Whether each of these unreported retransmissions counts as a loss."""
     receiver = _receiver(hosts, again)
     counts = np.isin(receiver[lost], receiver[again.is_report])
     is_again_and_again = _tries(again, lost) >= LEAST_TRIES
@@ -95,14 +96,14 @@ def _counts(hosts: ServerHosts, again: Again, lost: Ints) -> NDArray[np.bool_]:
 
 
 def _tries(again: Again, lost: Ints) -> Ints:
-    """How often the segment of each row was sent again."""
+    """Returns how often the segment of each row was retransmitted."""
     segment, n = group_codes([again.conn[lost], again.sender[lost], again.seq[lost]])
     return np.bincount(segment, minlength=n)[segment]
 
 
 def _goes_on(again: Again, lost: Ints) -> NDArray[np.bool_]:
-    """Whether a segment that had been sent again before each row was sent again by then or later: it had not arrived,
-    however long TCP waits between two attempts. Rows by subject, and in order of time within one."""
+    """Whether a segment that was retransmitted before each row was retransmitted again at that time or later, so that
+    it had not arrived, however long TCP waits between two attempts. Rows are sorted by subject and time."""
     order = np.lexsort((np.arange(len(lost)), again.seq[lost], again.conn[lost], again.sender[lost]))
     rows = lost[order]
     same = np.flatnonzero(
@@ -148,8 +149,9 @@ def _n_segments(again: Again, rows: Ints) -> int:
 
 
 def _lost_ns(again: Again, rows: Ints) -> int:
-    """Until when packets were lost, at least. What a connection sends again in its last burst was lost before: in the
-    burst before that, where there is one, as TCP doubles the pause between its attempts (RFC 6298, 5.5)."""
+    """Returns the time until which packets were lost, at least. Segments that a connection retransmits in its last
+    burst were lost before: in the burst before that, where there is one, as TCP doubles the pause between its attempts
+    (RFC 6298, 5.5)."""
     conn, ts_ns = again.conn[rows], again.ts_ns[rows]
     order = np.lexsort((ts_ns, conn))
     conn, ts_ns = conn[order], ts_ns[order]
@@ -160,7 +162,7 @@ def _lost_ns(again: Again, rows: Ints) -> int:
 
 
 def _n_bursts(ts_ns: Ints) -> int:
-    """The number of bursts that retransmissions at these times are, which are in order."""
+    """Returns the number of bursts of retransmissions at these sorted times."""
     return 1 + int(np.count_nonzero(np.diff(ts_ns) >= BURST_GAP_NS))
 
 
@@ -174,7 +176,7 @@ def _gathered(hosts: ServerHosts) -> Again:
 
 
 def _parts(hosts: ServerHosts) -> Iterator[tuple[Ints, ...]]:
-    """The columns of Again, of each bucket."""
+    """Yields the columns of Again, bucket by bucket."""
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, "tcp_events", _COLUMNS):
             rows = rows.filter(pc.is_in(rows["kind"], _KINDS))
@@ -193,7 +195,7 @@ def _parts(hosts: ServerHosts) -> Iterator[tuple[Ints, ...]]:
 
 
 def _receiver(hosts: ServerHosts, again: Again) -> Ints:
-    """A number for the address that was to receive each."""
+    """Returns a number for the address of the receiver of each row."""
     of_host = {host: number for number, host in enumerate(hosts.hosts)}
     of_server = np.array([of_host.setdefault(end[0], len(of_host)) for end in hosts.servers], np.int64)
     to_server = again.sender == SENDERS.index("host")

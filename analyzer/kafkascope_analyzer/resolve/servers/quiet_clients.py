@@ -1,9 +1,9 @@
-"""When clients that are seldom quiet were quiet: they sent nothing on any of the connections on which they produce,
-fetch or act as members of a group, although nothing that they had asked for was still to come.
+"""Finds times in which clients that are seldom quiet were quiet: they sent nothing on any of the connections on which
+they produce, fetch or act as members of a group, although they had no outstanding request.
 
-A client that polls seldom, or sends now and then, is quiet most of the time, and that says nothing. One that is busy
-for nearly all of its life and then quiet on all its connections at once may have been stopped. Here such times are
-found; what they mean is decided where all that is known of the client is at hand (Spark).
+A client that polls seldom, or sends now and then, is quiet most of the time, which means nothing. One that is busy for
+nearly all of its life and then quiet on all of its connections at once may have been stopped. This module finds such
+times; what they mean is decided with all facts about the client (Spark).
 """
 
 from typing import TYPE_CHECKING
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 
 SELDOM, SELDOM_AND_LONG = 0.25, 0.5
-"""A client is seldom quiet when it is for at most such a share of its life; times of a second or more count. One that
-is stopped again and again is quiet for a large part of a short capture, and never for a short time."""
+"""A client is seldom quiet when its quiet times, of a second or more each, take at most this share of its life; the
+larger share holds where all of them are of LONG_NS or more. A client that is stopped again and again is quiet for a
+large part of a short capture, and never for a short time."""
 LONG_NS = 2_000_000_000
-"""A client that works in bursts is quiet for shorter times, too."""
+"""Quiet times of a stopped client are at least this long; a client that works in bursts is quiet for shorter times."""
 MOST_QUIET = 32
-"""Longest quiet times that are kept of one client."""
+"""Most quiet times that are kept of one client: the longest ones."""
 NONE = -1
 
 
 def client_numbers(hosts: "ServerHosts", claims: pa.Table) -> Ints:
-    """The number of the client of each connection: connections of one host with the same client id have the same one.
-    NONE where nothing was produced or fetched on it, and nobody acted as a member of a group. claims: which encrypted
-    ones seem to have done so, and seem to be of one client (claims.CLAIMS)."""
+    """Returns the number of the client of each connection: connections of one host with the same client id have the
+    same one. NONE where nothing was produced or fetched on it, and it has no requests of a group member. claims:
+    inferred jobs and clients of encrypted connections (claims.CLAIMS)."""
     conns, client_ids = [np.empty(0, np.int64)], [pa.array([], pa.string())]
     for spill, first in hosts.first_row.items():
         for name in (CLOCKS, CONSUMERS, GROUP_CLIENTS):
@@ -54,9 +55,9 @@ def client_numbers(hosts: "ServerHosts", claims: pa.Table) -> Ints:
 
 
 def quiet_times(waits: Runs, client: Ints, hosts: "ServerHosts", end_ns: int) -> Runs:
-    """The times in which clients that are seldom quiet were quiet, by client and time (subject: client_numbers; packets
-    are 0). waits: those of servers for payload, by connection, with last_ns 0 where they were open at end_ns, the end
-    of the capture."""
+    """Returns the times in which clients that are seldom quiet were quiet, by client and time (subject: client_numbers;
+    packets are 0). waits: waits of servers for payload, by connection, with last_ns 0 where they were open at end_ns,
+    the end of the capture."""
     busy = united(_busy_times(waits, client, hosts, end_ns))
     same = np.flatnonzero(busy.subject[1:] == busy.subject[:-1])
     zeros = np.zeros(len(same), np.int64)
@@ -79,8 +80,8 @@ def quiet_times(waits: Runs, client: Ints, hosts: "ServerHosts", end_ns: int) ->
 
 
 def _busy_times(waits: Runs, client: Ints, hosts: "ServerHosts", end_ns: int) -> Runs:
-    """The times in which no server waited for the client's next payload for a second or more, of each connection of a
-    client; a connection's waits do not overlap."""
+    """Returns the times in which no server waited for the client's next payload for a second or more, for each
+    connection of a client; a connection's waits do not overlap."""
     conn = np.flatnonzero(client >= 0)
     first_ns, last_ns = (hosts.connections[name].to_numpy()[conn] for name in ("first_ns", "last_ns"))
     mine = waits.taken(np.flatnonzero(client[waits.subject] >= 0))

@@ -1,4 +1,4 @@
-"""The rows about servers that the second pass writes as events: each bucket those of its own connections."""
+"""The rows about servers that the second pass writes as events: each bucket writes those of its own connections."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -36,12 +36,11 @@ def _no_closed_windows() -> pa.Table:
 class ServerRows:
     """Tables with conn_id, the connection whose bucket writes the row; key, the server's address and port; and host.
 
-    hosts: who talked to a server. losses: when packets between the two were lost. delays: when they took long. slow:
-    when its process was slow.
-    absent: when a host sent nothing to anybody, though the server sent again (host_silences).
-    waits: who waited for it. lost: which connections it ended or did not accept. signs: when it sent packets. silences
-    and closed, which have conn_id only: when clients were silent, who are hosts like servers (client_silences), and
-    when either side did not read (closed_windows).
+    hosts: hosts that talked to a server. losses: times in which packets between the two were lost. delays: times in
+    which they were delayed. slow: times in which the server's process was slow. absent: times in which a host sent
+    nothing to anybody, although the server retransmitted (host_silences). waits: waits of hosts for the server. lost:
+    connections that it ended or did not accept. signs: times in which it sent packets. silences and closed, which have
+    only conn_id: silences of clients (client_silences), and times in which either side did not read (closed_windows).
     """
 
     hosts: pa.Table = field(default_factory=_nothing)
@@ -57,7 +56,7 @@ class ServerRows:
 
 
 def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
-    """One row per server and host: who they are, when the server sent packets, whether it sent payload."""
+    """Returns one row per server and host: its addresses, when the server sent packets, whether it sent payload."""
     server, has_packets = hosts.pair_server, contacts.last_ns >= 0
     first, conn_ids = _first_connections(hosts, hosts.pair, len(server))
     columns = {
@@ -78,7 +77,8 @@ def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
 
 
 def _first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> tuple[Ints, pa.Array]:
-    """The first connection of each of n subjects: when it began, and its id. subject: of each connection, or NONE."""
+    """Returns the first connection of each of n subjects: when it began, and its id. subject: the subject of each
+    connection, or NONE."""
     began = hosts.connections["first_ns"].to_numpy()
     conn_ids = hosts.connections["conn_id"].combine_chunks()
     ranks = pc.rank(conn_ids).to_numpy()
@@ -91,7 +91,7 @@ def _first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> tuple[Int
 
 
 def sign_rows(hosts: "ServerHosts", signs: list[tuple[int, int, Runs]]) -> pa.Table:
-    """Runs of servers' packets. signs: scope, layer, and the runs by pair (_OF_PAIRS) or by server."""
+    """Returns runs of servers' packets as rows. signs: scope, layer, and the runs by pair (_OF_PAIRS) or by server."""
     parts = []
     of_pair = _first_connections(hosts, hosts.pair, len(hosts.pair_server))[1]
     of_server = _first_connections(hosts, hosts.server, len(hosts.servers))[1]

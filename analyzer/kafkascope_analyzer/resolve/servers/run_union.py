@@ -1,4 +1,4 @@
-"""Puts together the runs of several connections: when anything at all came from a subject."""
+"""Joins the runs of several connections: the times in which any packet came from a subject."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from kafkascope_parsers.tcp.spans import RUN_GAP_NS
 
 Ints = NDArray[np.int64]
 _MOST_PENDING = 1 << 18
-"""Runs that are kept apart before they are put together."""
+"""Most runs that are kept before they are joined."""
 
 
 class Runs(NamedTuple):
@@ -23,7 +23,7 @@ class Runs(NamedTuple):
     last_packet: Ints
 
     def taken(self, rows: NDArray[np.generic]) -> "Runs":
-        """Some of the runs."""
+        """Returns the chosen runs."""
         return Runs(*(column[rows] for column in self))
 
 
@@ -31,13 +31,13 @@ NO_RUNS = Runs(*(np.empty(0, np.int64) for _ in range(5)))
 
 
 def joined(parts: list[Runs]) -> Runs:
-    """All runs of the parts."""
+    """Returns all runs of the parts."""
     return Runs(*(np.concatenate(columns) for columns in zip(NO_RUNS, *parts, strict=True)))
 
 
 def united(runs: Runs) -> Runs:
-    """The runs of each subject with those put together that overlap or have less than RUN_GAP_NS between them, sorted
-    by subject and time."""
+    """Returns the runs of each subject, in which those that overlap or have less than RUN_GAP_NS between them are
+    joined, sorted by subject and time."""
     order = np.lexsort((runs.first_packet, runs.first_ns, runs.subject))
     runs = runs.taken(order)
     n = len(order)
@@ -60,7 +60,7 @@ def united(runs: Runs) -> Runs:
 
 
 def first_ending_after(spans: Runs, subject: Ints, at_ns: Ints) -> Ints:
-    """The row of the first span of each subject that ends at a time or after it, or -1. spans: sorted, without
+    """Returns the row of the first span of each subject that ends at a time or after it, or -1. spans: sorted, without
     overlaps within a subject."""
     n = len(spans.subject)
     keys = np.concatenate([spans.subject, subject])
@@ -76,7 +76,7 @@ def first_ending_after(spans: Runs, subject: Ints, at_ns: Ints) -> Ints:
 
 
 def last_before(runs: Runs, subject: Ints, at_ns: Ints) -> Runs:
-    """The last run of each subject that ends before a time; zeros where there is none."""
+    """Returns the last run of each subject that ends before a time; zeros where there is none."""
     n = len(runs.subject)
     if not n:
         return Runs(subject, *(np.zeros(len(subject), np.int64) for _ in range(4)))
@@ -89,7 +89,7 @@ def last_before(runs: Runs, subject: Ints, at_ns: Ints) -> Runs:
 
 
 class RunUnion:
-    """Takes runs batch by batch; keeps what is left when they are put together."""
+    """Takes runs batch by batch, and keeps them joined."""
 
     def __init__(self) -> None:
         self._united = NO_RUNS
@@ -104,7 +104,7 @@ class RunUnion:
             self._settle()
 
     def runs(self) -> Runs:
-        """What was taken so far, put together, sorted by subject and time."""
+        """Returns the runs taken so far, joined, sorted by subject and time."""
         self._settle()
         return self._united
 

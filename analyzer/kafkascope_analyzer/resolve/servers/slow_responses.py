@@ -1,5 +1,5 @@
-"""Which late responses make a server look slow: they took ten times as long as usual, on several connections; or they
-had not come for so long when the server sent its last packet of the capture."""
+"""Chooses the late responses that show a slow server: responses that took ten times as long as usual, on several
+connections, or that were that late when the server sent its last packet of the capture."""
 
 from dataclasses import replace
 
@@ -14,15 +14,16 @@ from kafkascope_parsers.tcp.spans import BY_DATA, BY_NOTHING
 
 TIMES_USUAL = 10
 LEAST_OPEN_NS = 2_000_000_000
-"""A response that has not come for less when the server sends its last packet may be the next one."""
+"""Shortest wait of an open request that counts when the server sends its last packet: a response to a younger one may
+be about to come."""
 _TOGETHER_NS = 2_000_000_000
-"""Responses that are late within so much of each other belong together."""
+"""Largest distance in time between late responses that belong together."""
 
 
 def with_slow_responses(waits: Waits, hosts: ServerHosts, last_ns: Ints) -> Waits:
-    """The waits with is_slow. last_ns: of each server, its last packet; a capture may end, or lose sight of it, then.
-    Responses that the server could have given by itself decide whether it is slow; of such a server all responses that
-    are late say how long."""
+    """Returns the waits with is_slow. last_ns: the last packet of each server; the capture may end, or lose sight of
+    the server, then. Only responses that the server could give by itself decide whether it is slow; for a slow server
+    all late responses decide for how long."""
     is_open = (waits.layer == REQUEST) & (waits.ended_by == BY_NOTHING)
     is_open &= last_ns[waits.server] - waits.due_ns >= LEAST_OPEN_NS
     answered = is_open | ((waits.layer == REQUEST) & (waits.ended_by == BY_DATA))
@@ -43,7 +44,7 @@ def with_slow_responses(waits: Waits, hosts: ServerHosts, last_ns: Ints) -> Wait
 
 def _beside_others(waits: Waits, until_ns: Ints) -> NDArray[np.bool_]:
     """Whether another connection of the same server had a late response at nearly the same time. until_ns: when each
-    came, or had not come yet."""
+    response came, or the latest time at which it had not."""
     order = np.lexsort((waits.conn, waits.asked_ns, waits.server))
     server, conn = waits.server[order], waits.conn[order]
     asked, until = waits.asked_ns[order], until_ns[order]

@@ -1,15 +1,16 @@
-"""Processes of servers that were slow for some time: what each does by itself took several times as long as usual for
-it, while others were as quick as ever.
+"""Finds processes of servers that were slow for some time: their own work took several times as long as usual for them,
+while other processes were as quick as ever.
 
-Two kinds of samples show how quick a process is, whatever its clients do: the responses that it gives without another
-broker (beyond what the request allows it to wait), and, as a replica, the time from a leader's response to its next
-Fetch. Each is compared with the lower quartile of the process for samples of its kind. The median of a short slice of
-time says how many times as long as usual things took, and the median of the other processes in the same slice how much
-of that was not its own: a loaded host, a capture that stalls. A process was slow where this adds up.
+Two kinds of samples show how quick a process is, whatever its clients do: the latency of responses that it gives
+without another broker (beyond what the request allows it to wait), and, for a replica, the time from a leader's
+response to its next Fetch. Each sample is compared with the lower quartile of the process for samples of its kind. The
+median over a short time slice shows how many times as long as usual the process took; the median of the other processes
+in the same slice shows how much of that has an external cause, such as a loaded host or a capture that stalls. A
+process was slow where the rest, summed over slices, exceeds a limit.
 
 A process that runs in turns (one whose container has used up its share of the processor, or that collects garbage)
 responds at once to most requests, because clients send the next one as soon as they have a response, and late to those
-that come last in its turn. There the upper quartile of a slice is far above that of the other processes.
+that come last in its turn. Then the upper quartile of a slice is far above that of the other processes.
 
 Latencies are counted in classes, so that memory does not grow with their number.
 """
@@ -42,34 +43,34 @@ from kafkascope_parsers.api_keys import (
 Floats = NDArray[np.float64]
 
 SLICE_NS = 2_000_000_000
-"""Length of a slice of time, unless the capture is so long that its slices would need more than MOST_CELLS counts."""
+"""Length of a time slice, unless the capture is so long that its slices would need more than MOST_CELLS counts."""
 MOST_CELLS = 16 << 20
 LEAST_SAMPLES = 3
-"""Samples of a slice whose median counts."""
+"""Fewest samples of a slice whose median counts."""
 LEAST_OF_KIND = 16
-"""Samples of one kind by which the usual is known."""
+"""Fewest samples of one kind from which the usual latency is computed."""
 USUAL_DOUBLINGS = 1.2
-"""The median of a slice may be so many doublings above the usual by chance."""
+"""Doublings above the usual that the median of a slice may reach by chance."""
 UPPER_DOUBLINGS = 1.0
-"""So much further above the usual may the upper quartile of a slice be than its median."""
+"""Further doublings above the usual that the upper quartile of a slice may have, compared with its median."""
 MOST_DOUBLINGS = 4.0
-"""Beyond this a slice counts no more: a single one is no proof."""
+"""Most doublings that count for one slice: a single slice proves nothing."""
 LEAST_SCORE = 6.0
-"""A stretch shows a slow process where the doublings of its slices beyond USUAL_DOUBLINGS add up to this: ten times as
+"""A span shows a slow process where the doublings of its slices beyond USUAL_DOUBLINGS add up to this: ten times as
 slow as usual for six seconds, or four times for sixteen."""
 MOST_EVIDENCE = 8
 _SERVED = (FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, OFFSET_FOR_LEADER_EPOCH, API_VERSIONS)
 _APIS = ApiSet(_SERVED)
 _REACTION = len(_SERVED)
-"""The kind of the time from a response to the next Fetch of a replica."""
+"""The kind of samples for the time from a response to the next Fetch of a replica."""
 _N_KINDS = 2 * (_REACTION + 1)
-"""Samples of brokers and of clients, which may be further away, are of different kinds."""
+"""Number of kinds: samples of clients, which may be further away, have different kinds from those of brokers."""
 _NS_PER_US = 1_000
 _PER_OCTAVE, _N_CLASSES = 4, 96
 _RATIO_OCTAVES = (-2, 6)
 _N_RATIOS = (_RATIO_OCTAVES[1] - _RATIO_OCTAVES[0]) * _PER_OCTAVE
 _LEAST_USUAL_NS = 300_000
-"""What is quicker than this says nothing: the clocks of threads are not finer."""
+"""Shorter usual latencies count as this one: the clocks of threads are not finer."""
 _COLUMNS = ["conn", "number", "api_key", "ts_ns", "request_last_ns", "request_packet_no", "response_ns"]
 _COLUMNS += ["response_packet_no", "max_wait_ms", "in_flight", "throttle_ms", "replica_id"]
 
@@ -91,8 +92,7 @@ SLOW_ROWS = pa.schema(
 
 
 class Samples(NamedTuple):
-    """How long something took: the process that did it, its kind, when it began and how long it took; and of which
-    request it is."""
+    """Durations with their process, kind, beginning and request."""
 
     process: Ints
     kind: Ints
@@ -104,27 +104,27 @@ class Samples(NamedTuple):
     end_packet_no: Ints
 
     def taken(self, rows: NDArray[np.generic]) -> "Samples":
-        """Some of the samples."""
+        """Returns the chosen samples."""
         return Samples(*(column[rows] for column in self))
 
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """The slices of time of a capture."""
+    """The time slices of a capture."""
 
     begin_ns: int
     length_ns: int
     n: int
 
     def of(self, ts_ns: Ints) -> Ints:
-        """The number of the slice of each time."""
+        """Returns the number of the slice of each time."""
         return np.clip((ts_ns - self.begin_ns) // self.length_ns, 0, self.n - 1)
 
 
 def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
-    """One row per slow stretch of a process and server of it: key and conn_id of the server, the first and the last
-    packet of samples that were late, how many samples there were, how many times as long as usual the middle one took
-    (or that of the upper quartile, where most were as quick as ever), and the slowest requests."""
+    """Returns one row per slow span of a process and server of it: key and conn_id of the server, the first and the
+    last packet of late samples, the number of samples, how many times as long as usual the median took (or the upper
+    quartile, where most were as quick as ever), and the slowest requests."""
     processes = _Processes(hosts)
     if not processes.n:
         return SLOW_ROWS.empty_table()
@@ -149,8 +149,8 @@ def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
 
 
 class _Processes:
-    """The processes that serve somebody, with numbers of their own: of all endpoints of a capture few are servers.
-    names: of each the server that it is named by."""
+    """The processes that serve a host, numbered consecutively: of all endpoints of a capture few are servers. names:
+    for each process the server by which it is named."""
 
     def __init__(self, hosts: ServerHosts) -> None:
         self.hosts = hosts
@@ -159,14 +159,14 @@ class _Processes:
         self.n = len(self.names)
 
     def samples(self) -> "Iterator[Samples]":
-        """The samples of all connections, batch by batch."""
+        """Yields the samples of all connections, batch by batch."""
         for samples in _samples(self.hosts):
             yield samples._replace(process=np.searchsorted(self.names, samples.process))
 
 
 class _Stretch:
-    """A process that was slow in some slices of time, and the samples that show it. place: the number of the process,
-    its first and its last slice; doublings, n_samples: of each slice."""
+    """A process that was slow in some time slices, and the samples that show it. place: the number of the process, its
+    first and its last slice; doublings, n_samples: one value per slice."""
 
     def __init__(self, place: tuple[int, int, int], doublings: Floats, n_samples: Ints) -> None:
         self._process, self._first, self._last = place
@@ -176,7 +176,7 @@ class _Stretch:
         self._begin = self._end = (0, 0)
 
     def take(self, late: Samples, slices: _Slices) -> None:
-        """Takes samples that were late; keeps the first, the last and the slowest of its own."""
+        """Takes late samples; keeps the first, the last and the slowest of its process and slices."""
         at = slices.of(late.from_ns)
         mine = late.taken(np.flatnonzero((late.process == self._process) & (at >= self._first) & (at <= self._last)))
         if not len(mine.process):
@@ -192,7 +192,7 @@ class _Stretch:
         self._slowest = sorted(slowest)[:MOST_EVIDENCE]
 
     def rows(self, processes: _Processes) -> Iterator[dict[str, object]]:
-        """One row for each server of the process that somebody talked to."""
+        """Yields one row for each server of the process that has a host."""
         hosts = processes.hosts
         conn_ids = hosts.connections["conn_id"]
         requests = request_ids(
@@ -232,7 +232,8 @@ def _samples(hosts: ServerHosts) -> Iterator[Samples]:
 
 
 def _responses(hosts: ServerHosts, rows: pa.Table, conn: Ints) -> Samples:
-    """What the servers answered by themselves; of a Fetch that waited for records, how late it was."""
+    """Returns samples for the responses that servers gave by themselves; for a Fetch that waited for records, its
+    excess over that wait."""
     api_key, in_flight = int_column(rows, "api_key", -1), int_column(rows, "in_flight", 1)
     sent, answered = int_column(rows, "request_last_ns", 0), int_column(rows, "response_ns", 0)
     took = answered - sent - np.maximum(int_column(rows, "max_wait_ms", 0), 0) * 1_000_000
@@ -249,8 +250,8 @@ def _responses(hosts: ServerHosts, rows: pa.Table, conn: Ints) -> Samples:
 
 
 def _reactions(hosts: ServerHosts, rows: pa.Table, conn: Ints, last: tuple[Ints, Ints]) -> Samples:
-    """How long replicas took from a leader's response to their next Fetch. last: when each connection had its last
-    response to one, and its packet; brought up to date."""
+    """Returns samples for the time from a leader's response to a replica's next Fetch. last: time and packet of the
+    last response to a replica's Fetch on each connection; updated."""
     is_fetch = (int_column(rows, "api_key", -1) == FETCH) & (int_column(rows, "replica_id", -1) >= 0)
     at = np.flatnonzero(is_fetch & (hosts.client_process[conn] != NONE))
     at = at[np.lexsort((rows["number"].to_numpy()[at], conn[at]))]
@@ -268,7 +269,7 @@ def _reactions(hosts: ServerHosts, rows: pa.Table, conn: Ints, last: tuple[Ints,
 
 
 def _usual(processes: _Processes) -> Ints:
-    """The lower quartile of each process and kind, nanoseconds; 0 where too few samples show it."""
+    """Returns the lower quartile of each process and kind, nanoseconds; 0 where there are too few samples."""
     counts = np.zeros((processes.n * _N_KINDS, _N_CLASSES), np.int32)
     for samples in processes.samples():
         octaves = np.log2(np.maximum(samples.took_ns / _NS_PER_US, 1))
@@ -282,15 +283,15 @@ def _usual(processes: _Processes) -> Ints:
 
 
 def _times_usual(samples: Samples, usual: Ints) -> Floats:
-    """How many doublings above the usual each sample is; NaN where that is not known."""
+    """Returns how many doublings above the usual each sample is; NaN where that is not known."""
     compared = usual[samples.process, samples.kind].astype(np.float64)
     ratio = np.maximum(samples.took_ns, _NS_PER_US) / np.where(compared > 0, compared, np.nan)
     return np.asarray(np.log2(ratio))
 
 
 def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Floats, Floats, Ints]:
-    """The median and the upper quartile of each process in each slice, as doublings above the usual, NaN where there
-    are too few samples; and how many there are."""
+    """Returns the median and the upper quartile of each process in each slice, as doublings above the usual, NaN where
+    there are too few samples; and the number of samples."""
     counts = np.zeros((processes.n * slices.n, _N_RATIOS), np.int32)
     least, most = _RATIO_OCTAVES
     for samples in processes.samples():
@@ -311,8 +312,8 @@ def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Flo
 
 
 def _own(doublings: Floats, upper: Floats) -> Floats:
-    """How much slower each process was in each slice than others: by its median, or by its upper quartile where there
-    are others to compare it with."""
+    """Returns how much slower each process was in each slice than others: by its median, or by its upper quartile where
+    there are others to compare it with."""
     has_others = (~np.isnan(upper)).sum(0) > 1
     by_upper = np.where(has_others, _beyond_others(upper) - UPPER_DOUBLINGS, np.nan)
     return np.asarray(np.fmax(_beyond_others(doublings), by_upper))
@@ -323,7 +324,7 @@ def _beyond_others(doublings: Floats) -> Floats:
 
 
 def _of_others(doublings: Floats) -> Floats:
-    """In each slice the lower median of all processes but the one itself; 0 where there are none."""
+    """Returns for each process and slice the lower median of all other processes; 0 where there are none."""
     n = (~np.isnan(doublings)).sum(0)
     order = np.argsort(doublings, axis=0, kind="stable")  # NaN last
     rank = np.argsort(order, axis=0, kind="stable")

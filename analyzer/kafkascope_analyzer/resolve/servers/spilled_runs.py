@@ -1,4 +1,4 @@
-"""Runs that the buckets spilled, put together over all connections: when servers and hosts sent packets."""
+"""Spilled runs of the buckets, joined over all connections: the times in which servers and hosts sent packets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,13 +37,13 @@ class SpilledRuns:
     columns: tuple[Ints, ...]
 
     def of(self, subject: Ints, rows: NDArray[np.bool_]) -> Runs:
-        """Some of the runs, by subject."""
+        """Returns the chosen runs, by subject."""
         chosen = np.flatnonzero(rows & (subject >= 0))
         return Runs(subject[chosen], *(column[chosen] for column in self.columns))
 
 
 def spilled_runs(hosts: ServerHosts) -> Iterator[SpilledRuns]:
-    """All runs, batch by batch."""
+    """Yields all runs, batch by batch."""
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, RUNS):
             conn = rows["conn"].to_numpy() + first
@@ -96,8 +96,8 @@ class Activity:
         self.contacts.take(runs.of(runs.pair, answers), served=True)
 
     def gaps(self, runs: Runs) -> Runs:
-        """The pauses between the runs of each subject, with those at the ends of the capture, sorted. Packets are 0 at
-        the ends."""
+        """Returns the pauses between the runs of each subject, including those at the beginning and the end of the
+        capture, sorted. Packets are 0 at the ends."""
         start, end = self.capture_ns
         subject, n = runs.subject, len(runs.subject)
         first = np.flatnonzero(first_of_runs(subject))

@@ -1,5 +1,5 @@
-"""How long each server usually takes to respond to each API, beyond what the request allows it to wait, and beyond its
-wait for the response before it.
+"""The usual latency of each server for each API, without the wait that the request allows, and without its wait for the
+previous response.
 
 Latencies are counted in classes that are an eighth of an octave wide, so that the cost does not grow with their number
 and the median does not depend on the buckets.
@@ -17,13 +17,13 @@ from kafkascope_analyzer.scan.spill import read_spill
 _NS_PER_MS, _NS_PER_US = 1_000_000, 1_000
 _CLASSES_PER_OCTAVE, _N_CLASSES = 8, 512
 _MOST_KEYS = 1 << 7
-"""Kafka has less than a hundred APIs; a server takes 256 KB while latencies are counted."""
+"""Limit of API keys: Kafka has less than a hundred APIs; a server takes 256 KB while latencies are counted."""
 _COLUMNS = ["conn", "api_key", "request_last_ns", "response_ns", "max_wait_ms", "queued_ns"]
 
 
 def usual_latency_ns(hosts: ServerHosts, in_question: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The median of each server and API key (rows of servers, _MOST_KEYS columns), 0 where there is none. in_question:
-    whether each server is of interest."""
+    """Returns the median of each server and API key (rows of servers, _MOST_KEYS columns), 0 where there is none.
+    in_question: mask of the wanted servers."""
     numbers = np.cumsum(in_question) - 1
     counts = np.zeros((int(in_question.sum()) * _MOST_KEYS, _N_CLASSES), np.int32)
     for spill, first in hosts.first_row.items():
@@ -42,7 +42,7 @@ def usual_latency_ns(hosts: ServerHosts, in_question: NDArray[np.bool_]) -> NDAr
 
 
 def _classes(rows: pa.Table) -> Ints:
-    """The class of each latency beyond what the request allows, from when the server could begin."""
+    """Returns the class of each latency beyond what the request allows, counted from when the server could begin."""
     allowed = int_column(rows, "max_wait_ms", 0) * _NS_PER_MS
     took = int_column(rows, "response_ns", 0) - int_column(rows, "request_last_ns", 0)
     took -= int_column(rows, "queued_ns", 0) + np.maximum(allowed, 0)

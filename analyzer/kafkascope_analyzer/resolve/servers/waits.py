@@ -1,4 +1,5 @@
-"""Who waited for a server, and which connections a server ended or did not accept, from what the buckets spilled."""
+"""Waits of clients for servers, and connections that servers ended or did not accept, from the spills of
+the buckets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -20,11 +21,11 @@ from kafkascope_parsers.tcp.spans import BY_ACK, BY_DATA, BY_GIVING_UP, BY_NOTHI
 from kafkascope_parsers.tcp.state import EVENT_KINDS
 
 REQUEST, DELIVERY, WINDOW = 2, 3, 4
-"""Layers of waits: for the response to a decoded request; of the server, for the host to acknowledge what it sent; for
-the server to read what the host sends, which its closed receive window does not let it."""
+"""Layers of waits: for the response to a decoded request; of the server, for the host to acknowledge its packets; for
+the server to read, while its closed receive window blocks the host."""
 LAYERS = ("packet", "payload", "request", "delivery", "window")
 LEAST_DELIVERY_NS, LEAST_RETRY_NS = 1_000_000_000, 100_000_000
-"""A wait for an acknowledgment is of interest when it took so long and the server sent again meanwhile."""
+"""A wait for an acknowledgment matters when it took this long and the server retransmitted meanwhile."""
 LOST_KINDS = ("fin_server", "rst_server", "refused", "unanswered", "open", "accepted")
 """How a connection ended: FIN or RST of the server first; refused with RST; its SYN not answered (so far). accepted: it
 did not end so, and is the first to be accepted after one that was not, or the first on which the server sent payload
@@ -43,12 +44,12 @@ class _Rows:
     """Columns of one length."""
 
     def taken(self, rows: NDArray[np.generic]) -> Self:
-        """Some of the rows."""
+        """Returns the chosen rows."""
         return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @classmethod
     def joined(cls, parts: "list[Self]") -> Self:
-        """The rows of all parts."""
+        """Returns the rows of all parts."""
         names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([np.empty(0, np.int64), *(getattr(p, name) for p in parts)]) for name in names))
 
@@ -84,7 +85,7 @@ class Waits(_Rows):
     is_slow: Ints
 
     def table(self, hosts: ServerHosts) -> pa.Table:
-        """The rows as a table, with texts, in an order that does not depend on the buckets."""
+        """Returns the rows as a table, with texts, in an order that does not depend on the buckets."""
         columns = _keys(hosts, self.conn, self.server)
         names = ("asked_ns", "asked_packet", "last_ns", "last_packet", "due_ns", "is_proof", "number", "is_slow")
         columns |= {name: pa.array(getattr(self, name)) for name in names}
@@ -97,8 +98,8 @@ class Waits(_Rows):
 @dataclass(frozen=True, slots=True)
 class LostConnections(_Rows):
     """Connections that the server ended or did not accept (kind: index in LOST_KINDS), and the first ones accepted
-    after one that was not. accepted_ns: of the SYN-ACK, 0 where there is none; idle_ms: NONE if not known; served: 1
-    where the server sent payload on it."""
+    after one that was not. accepted_ns: time of the SYN-ACK, 0 where there is none; idle_ms: NONE if not known; served:
+    1 where the server sent payload on it."""
 
     conn: Ints
     pair: Ints
@@ -114,7 +115,7 @@ class LostConnections(_Rows):
     served: Ints
 
     def table(self, hosts: ServerHosts) -> pa.Table:
-        """The rows as a table, with texts."""
+        """Returns the rows as a table, with texts."""
         columns = _keys(hosts, self.conn, self.server)
         names = ("began_ns", "began_packet", "ended_ns", "ended_packet", "served")
         columns |= {name: pa.array(getattr(self, name)) for name in names}
@@ -137,9 +138,9 @@ def _positive(values: Ints) -> pa.Array:
 
 
 def gather_waits(hosts: ServerHosts, first_payload_ns: Ints, closed: pa.Table) -> Waits:
-    """All waits for servers: for packets on any connection, for payload on those that are not decoded, for late
-    responses, and for closed windows to open. first_payload_ns: of each connection, when the server's first payload
-    came; closed: the closed windows (closed_windows)."""
+    """Returns all waits for servers: for packets on any connection, for payload on those that are not decoded, for late
+    responses, and for closed windows to open. first_payload_ns: time of the server's first payload on each connection;
+    closed: the closed windows (closed_windows)."""
     parts = [*_spilled_waits(hosts, first_payload_ns), *_late_responses(hosts), _for_windows(hosts, closed)]
     return Waits.joined(parts)
 
@@ -191,7 +192,7 @@ def hosts_that_did_not_acknowledge(hosts: ServerHosts) -> NDArray[np.bool_]:
 
 
 def _is_delivery(rows: pa.Table, layer: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Whether each wait is a long one for an acknowledgment, in which the sender sent again."""
+    """Whether each wait is a long one for an acknowledgment, during which the sender retransmitted."""
     asked, last, until = (rows[name].to_numpy() for name in ("first_ns", "last_ns", "until_ns"))
     is_long = (until == 0) | (until - asked >= LEAST_DELIVERY_NS)
     return np.asarray((layer == PACKETS) & is_long & (last - asked >= LEAST_RETRY_NS))
@@ -229,8 +230,8 @@ def _late_responses(hosts: ServerHosts) -> Iterator[Waits]:
 
 
 def _for_windows(hosts: ServerHosts, closed: pa.Table) -> Waits:
-    """The waits for servers to read: from the segment that closed the window to the one that opened it, or to the end
-    of the connection. Its process could have read at any time."""
+    """Returns the waits for servers to read: from the segment that closed the window to the one that opened it, or to
+    the end of the connection. The server's process could have read at any time."""
     rows = closed.filter(pc.equal(closed["side"], "server"))
     conn = pc.index_in(rows["conn_id"], hosts.connections["conn_id"]).to_numpy().astype(np.int64)
     ended = hosts.connections["close_ns"].fill_null(0).to_numpy()[conn]
@@ -259,8 +260,8 @@ def _for_windows(hosts: ServerHosts, closed: pa.Table) -> Waits:
 
 
 def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnections:
-    """The connections that servers ended or did not accept, and the first ones accepted afterwards. first_payload_ns:
-    as in gather_waits."""
+    """Returns the connections that servers ended or did not accept, and the first ones accepted afterwards.
+    first_payload_ns: as in gather_waits."""
     rows = hosts.connections
     kind = pc.fill_null(pc.index_in(rows["close_kind"], pa.array(_CLOSED)), NONE).to_numpy().astype(np.int64)
     syn, synack, closed = (rows[name].fill_null(0).to_numpy() for name in ("syn_ns", "synack_ns", "close_ns"))
@@ -293,7 +294,7 @@ def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnecti
 
 
 def _accepted_after(hosts: ServerHosts, accepted: Ints, not_accepted: Ints) -> Ints:
-    """The accepted connections that are the first of their pair after one that was not accepted."""
+    """Returns the accepted connections that are the first of their pair after one that was not accepted."""
     synack, began = (hosts.connections[name].fill_null(0).to_numpy() for name in ("synack_ns", "first_ns"))
     order = accepted[np.lexsort((synack[accepted], hosts.pair[accepted]))]
     times = Runs(hosts.pair[order], began[order], order, synack[order], order)
@@ -302,8 +303,8 @@ def _accepted_after(hosts: ServerHosts, accepted: Ints, not_accepted: Ints) -> I
 
 
 def _packets(hosts: ServerHosts, kind: Ints, ended: Ints) -> tuple[Ints, Ints, Ints]:
-    """The packets of each connection's SYN, of its SYN-ACK, and of the RST or FIN that ended it; 0 where there is
-    none."""
+    """Returns the packets of each connection's SYN, of its SYN-ACK, and of the RST or FIN that ended it; 0 where there
+    is none."""
     began, accepted, end = (np.zeros(len(kind), np.int64) for _ in range(3))
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, "tcp_events", ["conn", "ts_ns", "packet_no", "kind"]):

@@ -1,1 +1,1 @@
-"""What rows of the contract's tables a bucket's spill becomes."""
+"""Completes a bucket's spilled rows to rows of the contract's tables, and writes them."""

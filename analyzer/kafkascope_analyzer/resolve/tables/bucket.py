@@ -1,4 +1,4 @@
-"""`Bucket`: where a bucket's spill lies, and where its tables are written."""
+"""`Bucket`: the place of a bucket's spill, and of the tables that are written from it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,13 +22,13 @@ _SORT = {
     TCP_EVENTS.name: ("ts_ns",),
     DNS.name: ("ts_ns",),
 }
-"""The order of the rows of a row group; of other tables, that in which they are made."""
+"""The sort order of the rows of a row group; rows of other tables stay in the order in which they are made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Where a bucket's spill lies, where its dataset is written, its files' place below a table's directory, what may
-    be held at a time, and the files of earlier runs; None where the run is none to which captures are appended.
+    """The place of a bucket's spill and of its dataset, the path of its files below a table's directory, memory limits,
+    and the files of earlier runs; None where no captures are appended.
     """
 
     spill: Path
@@ -37,7 +37,7 @@ class Bucket:
     limits: Limits = field(default_factory=Limits)
     earlier: EarlierFiles | None = None
     whole: "Bucket | None" = None
-    """The bucket that this one is a part of, where it is divided by cluster."""
+    """The bucket of which this one is a part, where it is divided by cluster."""
 
     @property
     def name(self) -> str:
@@ -45,12 +45,12 @@ class Bucket:
         return self.spill.name if self.whole is None else self.whole.name
 
     def writer(self, table: Table, part: str, made_of: Sequence[str] = ()) -> TableWriter:
-        """Writes rows of a table. part: as of TablePlace; made_of: as of DatasetFile."""
+        """Returns a writer for rows of a table. part: as in TablePlace; made_of: as in DatasetFile."""
         place, sort_by = TablePlace(self.dataset / table.name, part), _SORT.get(table.name, ())
         return TableWriter(place, table.described_schema, sort_by=sort_by, group=self.limits.row_group, made_of=made_of)
 
     def event_writers(self) -> WriterSet[str]:
-        """Writes rows of `events`, by kind."""
+        """Returns writers for rows of `events`, by kind."""
         return WriterSet(self._event_writer, self.limits.pending_bytes)
 
     def _event_writer(self, kind: str, _: pa.Schema) -> TableWriter:
@@ -58,13 +58,13 @@ class Bucket:
         return TableWriter(place, file_schema(kind), sort_by=ORDER_IN_FILE, group=self.limits.row_group)
 
     def messages(self, conn_ids: pa.ChunkedArray) -> FinishedMessages:
-        """The messages of the bucket. conn_ids: of its connections."""
+        """Returns the messages of the bucket. conn_ids: ids of its connections."""
         if self.whole is None:
             return FinishedMessages(self.dataset, self.part, self.earlier)
         return FinishedMessages(self.dataset, self.whole.part, self.earlier, conn_ids)
 
     def of_cluster(self, number: int) -> "Bucket":
-        """The part of the bucket that is of the cluster of that number."""
+        """Returns the part of the bucket that belongs to the cluster of that number."""
         return replace(
             self,
             spill=cluster_spill(self.spill, number),
@@ -73,7 +73,8 @@ class Bucket:
         )
 
     def of_series(self, n_series: int) -> "list[Bucket]":
-        """The bucket of each series of files: this one for the first, one beside it for each further one."""
+        """Returns the bucket for each series of files: this one for the first, and one beside it for each
+        further one."""
         return [self, *(self._beside(number) for number in range(1, n_series))]
 
     def _beside(self, number: int) -> "Bucket":

@@ -99,7 +99,7 @@ class BucketTables:
         return Finished(self._rows, self._kept)
 
     def _batches(self, name: str) -> Iterator[pa.Table]:
-        """The rows of a spilled table, batch by batch."""
+        """Yields the rows of a spilled table, batch by batch."""
         for batch in read_spill(self._bucket.spill, name):
             yield batch
             stay_below(self._bucket.limits.kept_bytes)
@@ -141,7 +141,7 @@ class BucketTables:
         self._note(REQUESTS, parted)
 
     def _add_up(self, sums: RequestSums, parted: PartedTable, parts: Sequence[int]) -> None:
-        """Writes the requests of some parts and adds them up."""
+        """Writes the requests of some parts and adds them to the totals."""
         for part, spilled in parted.batches_of(REQUESTS.name, parts):
             batch = self._row_facts.with_answers(spilled)
             rows = self._finished_requests(batch)
@@ -151,12 +151,12 @@ class BucketTables:
                 sums.keep(spilled, rows)
 
     def _finished_requests(self, batch: pa.Table) -> pa.Table:
-        """Rows of `requests` as sources of events take them."""
+        """Returns rows of `requests` in the form that sources of events take."""
         rows = contract_rows.request_rows(batch, self._names).append_column("status_code", batch["status"])
         return _with_numbers(rows, batch)
 
     def _claimed(self, batch: pa.Table) -> None:
-        """Shows requests of encrypted connections to the events, with the APIs that they seem to be of."""
+        """Passes requests of encrypted connections to the events, with the APIs that they seem to belong to."""
         self._events.take_claimed(self._finished_requests(batch))
 
     def _partitions(self) -> None:
@@ -185,7 +185,7 @@ class BucketTables:
             self._roles.add(partition_roles(counts, *follower_fetches.of(counts)))
 
     def _connections(self, roles: pa.Table) -> None:
-        """Writes the connections, then the events that need all that is known of them."""
+        """Writes the connections, then the events that need all facts about them."""
         kept: list[pa.Table] = []
         with self._writer(CONNECTIONS) as writer:
             for rows in connection_rows(self._facts, roles, self._names.cluster):
@@ -202,7 +202,7 @@ class BucketTables:
         return PartedTable(self._bucket, table, spilled, self._row_facts)
 
     def _note(self, table: Table, written: PartedTable) -> None:
-        """Notes what is there of a table."""
+        """Notes the rows and files of a table."""
         self._rows[table.name] = written.n_rows
         self._kept[table.name] = written.kept
 
@@ -218,13 +218,13 @@ class BucketTables:
 
 
 def _parts(roles: pa.Table) -> Iterator[pa.Table]:
-    """Role counts, some thousands at a time."""
+    """Yields role counts, some thousands at a time."""
     for first in range(0, roles.num_rows, SLICE_ROWS):
         yield roles.take(pa.array(np.arange(first, min(first + SLICE_ROWS, roles.num_rows))))
 
 
 def _with_numbers(rows: pa.Table, spilled: pa.Table) -> pa.Table:
-    """The rows with the numbers of their connections and requests, which sources of events go by."""
+    """Returns the rows with the numbers of their connections and requests, which sources of events use."""
     return rows.append_column("conn", spilled["conn"]).append_column("number", spilled["number"])
 
 
@@ -238,7 +238,7 @@ def finish_bucket(bucket: Bucket, learned: Learned) -> Finished:
 
 
 def _finish_part(bucket: Bucket, facts: ClusterFacts, lookups: Iterator[pa.Table]) -> Finished:
-    """Writes the tables of what is of one cluster. lookups: rows of `dns`."""
+    """Writes the tables of the rows that belong to one cluster. lookups: rows of `dns`."""
     finished = Finished({})
     with bucket.event_writers() as events:
         for batch in lookups:
@@ -249,7 +249,8 @@ def _finish_part(bucket: Bucket, facts: ClusterFacts, lookups: Iterator[pa.Table
 
 
 def _write_dns(bucket: Bucket) -> int:
-    """Names may have been asked for where no connection is. Returns the rows."""
+    """Writes `dns`, also for a bucket without connections: clients may have looked up names. Returns the number of
+    rows."""
     with bucket.writer(DNS, bucket.part) as writer:
         for batch in read_spill(bucket.spill, DNS.name):
             writer.write(batch)
@@ -257,7 +258,7 @@ def _write_dns(bucket: Bucket) -> int:
 
 
 def _lookups(bucket: Bucket, membership: Membership, number: int) -> Iterator[pa.Table]:
-    """The rows of `dns` of the clients that talk to the cluster of that number."""
+    """Yields the rows of `dns` of the clients that talk to the cluster of that number."""
     for rows in read_spill(bucket.spill, DNS.name):
         clients = rows["client_ip"].to_pylist()
         yield rows.filter(pa.array([number in membership.of_lookups(client) for client in clients], pa.bool_()))

@@ -1,8 +1,8 @@
-"""The door for what the second pass reads again: in the tables of messages stand Kafka's own values, and of these the
-ones that are outside of the ranges of their fields become null before anything is computed with them; in an array of
-numbers they are left out.
+"""Range checks for messages that the second pass reads: the tables of messages hold Kafka's own values, and those
+outside of the ranges of their fields become null before anything is computed with them; in an array of numbers they are
+left out.
 
-They were counted when they were decoded (scan.value_ranges).
+These values were counted when they were decoded (scan.value_ranges).
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from kafkascope_analyzer.dataset.ranges import field_range
 
 
 def checked_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch of a table of messages, with null for values outside of the ranges of their fields, and arrays of
-    numbers without them."""
+    """Returns the batch of a table of messages, with null for values outside of the ranges of their fields, and arrays
+    of numbers without them."""
     columns = [_checked(column, field.name) for column, field in zip(batch.columns, batch.schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _checked(values: pa.Array, name: str) -> pa.Array:
-    """Values of a field of that name, or of the elements of an array of that name; the same array where all are
-    inside.
+    """Returns values of a field of that name, or of the elements of an array of that name; the same array where all are
+    in range.
     """
     kind = values.type
     if pa.types.is_list(kind):
@@ -34,7 +34,7 @@ def _checked(values: pa.Array, name: str) -> pa.Array:
             kept = np.asarray(checked.is_valid())
             ends = np.append(0, np.cumsum(kept))[ends].astype(ends.dtype)
             checked = checked.filter(pa.array(kept))
-        # a new array of ends: a part of an array could not be given a mask
+        # a new array of offsets, because a slice of an array cannot get a mask
         return pa.ListArray.from_arrays(pa.array(ends), checked, kind, mask=null)
     if pa.types.is_struct(kind):
         inner = [values.field(at) for at in range(kind.num_fields)]

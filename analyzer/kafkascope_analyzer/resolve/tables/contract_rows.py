@@ -1,6 +1,6 @@
 """Second pass over a bucket: spilled rows become rows of the contract, with names, node ids and topics filled in.
 
-Each function takes one spilled batch and what is known of connections and cluster, and gives the table's rows.
+Each function takes one spilled batch and facts about connections and the cluster, and returns the table's rows.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ _API_NAMES = pa.array([api_name(key) for key in range(max(api_keys()) + 1)])
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What spilled rows are given by connection number, and the topic names and the name of their cluster.
+    """The columns that spilled rows get by connection number, and the topic names and the name of their cluster.
 
     conn: columns conn_id, client_ip, client_port, server_ip, server_port, node_id, client_side and decoded_by by
     connection number.
@@ -53,7 +53,8 @@ class Names:
     cluster: str
 
     def of(self, rows: pa.Table, table: Table) -> dict[str, pa.ChunkedArray]:
-        """The columns of the connection that the table has, for each row; request_id where rows have a number."""
+        """Returns the columns of the connection that the table has, for each row; request_id where rows
+        have a number."""
         wanted = [name for name in self.conn.column_names if name in table.schema.names]
         taken = self.conn.select(wanted).take(rows["conn"])
         out = {name: taken[name] for name in wanted}
@@ -64,11 +65,11 @@ class Names:
         return out
 
     def request_ids(self, conn: NDArray[np.int64], numbers: NDArray[np.int64]) -> pa.Array:
-        """Ids of requests by connection number and number on the connection."""
+        """Returns ids of requests from connection number and number on the connection."""
         return request_ids(flat(self.conn["conn_id"]), conn, numbers)
 
     def coded(self, name: str, conn: NDArray[np.int64]) -> pa.DictionaryArray:
-        """A text of the connection for each row, coded; the dictionary holds those that occur."""
+        """Returns a text of the connection for each row, dictionary-encoded; the dictionary holds those that occur."""
         column = flat(self.conn[name])
         occurs = np.zeros(len(column), np.bool_)
         occurs[conn] = True
@@ -77,8 +78,8 @@ class Names:
 
 
 def _rows(table: Table, columns: dict[str, pa.ChunkedArray | pa.Array], n: int) -> pa.Table:
-    """The table's columns, taken from columns by name; `*_ts` are made from `*_ns`, the rest is null. The cluster is
-    coded."""
+    """Returns the table's columns, taken from columns by name; `*_ts` are made from `*_ns`, the rest is null. The
+    cluster is dictionary-encoded."""
     arrays, schema = [], _coded_cluster(table.schema)
     for field in schema:
         if field.name in columns:
@@ -106,7 +107,7 @@ def _api_names(keys: pa.ChunkedArray) -> pa.Array:
 
 
 def request_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `requests` from settled exchanges."""
+    """Returns rows of `requests` from completed exchanges."""
     columns = _own(rows) | names.of(rows, REQUESTS)
     columns["api_name"] = _api_names(rows["api_key"])
     columns["error_name"] = error_names(flat(rows["error_code"]))
@@ -139,7 +140,8 @@ _CODED_PARTITIONS = pa.schema(
 
 
 def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa.Table:
-    """Rows of `partitions` of one message (API key, direction), texts coded: a few of each stand in many rows."""
+    """Returns rows of `partitions` of one message (API key, direction), with texts dictionary-encoded: few distinct
+    ones occur in many rows."""
     n = rows.num_rows
     conn = rows["conn"].to_numpy()
     columns = {name: flat(rows[name]) for name in rows.column_names}
@@ -157,7 +159,7 @@ def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa
 
 
 def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -> pa.Table:
-    """Rows of `record_batches`, from record sets and their batches."""
+    """Returns rows of `record_batches`, from record sets and their batches."""
     shared = {name: sets[name] for name in RECORD_BATCHES.schema.names if name in sets.column_names}
     shared |= names.of(sets, RECORD_BATCHES)
     shared["topic"] = names.topics.complete(sets["topic"], sets["topic_id"])
@@ -166,14 +168,14 @@ def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -
 
 
 def record_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `records`."""
+    """Returns rows of `records`."""
     columns = _own(rows) | names.of(rows, RECORDS)
     columns["topic"] = names.topics.complete(rows["topic"], rows["topic_id"])
     return _rows(RECORDS, columns, rows.num_rows)
 
 
 def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `errors`."""
+    """Returns rows of `errors`."""
     columns = _own(rows) | names.of(rows, ERRORS)
     topic = names.topics.complete(rows["topic"], rows["topic_id"])
     columns["topic"] = topic
@@ -187,7 +189,7 @@ def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
 
 
 def topology_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `topology`: a fact keeps the node that it names, not the one that sent it."""
+    """Returns rows of `topology`: a fact keeps the node that it names, not the one that sent it."""
     columns = names.of(rows, TOPOLOGY) | _own(rows)
     columns["topic"] = names.topics.complete(rows["topic"], rows["topic_id"])
     return _rows(TOPOLOGY, columns, rows.num_rows)
@@ -200,7 +202,7 @@ def _is_client(rows: pa.Table, names: Names) -> NDArray[np.bool_]:
 
 
 def event_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `tcp_events`."""
+    """Returns rows of `tcp_events`."""
     columns = _own(rows) | names.of(rows, TCP_EVENTS)
     columns["side"] = pa.array(["server", "client"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
     columns["event"] = pa.array(TCP_EVENT_KINDS).take(rows["kind"])
@@ -208,21 +210,21 @@ def event_rows(rows: pa.Table, names: Names) -> pa.Table:
 
 
 def undecoded_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `undecoded`."""
+    """Returns rows of `undecoded`."""
     columns = _own(rows) | names.of(rows, UNDECODED)
     columns["direction"] = pa.array(["response", "request"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
     return _rows(UNDECODED, columns, rows.num_rows)
 
 
 def out_of_range_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `out_of_range`."""
+    """Returns rows of `out_of_range`."""
     columns = _own(rows) | names.of(rows, OUT_OF_RANGE)
     columns["api_name"] = _api_names(rows["api_key"])
     return _rows(OUT_OF_RANGE, columns, rows.num_rows)
 
 
 def role_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `roles` from added-up counts."""
+    """Returns rows of `roles` from aggregated counts."""
     columns = _own(rows) | names.of(rows, ROLE_ROWS)
     for name in ("first_ns", "last_ns"):
         proven = pc.if_else(pc.greater(rows["n_confirmed"], 0), rows[f"confirmed_{name}"], None)

@@ -1,4 +1,4 @@
-"""What a bucket has written: files of this run and of earlier ones, and the messages in them."""
+"""The files that a bucket has written, in this run and in earlier ones, and the messages in them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -17,26 +17,26 @@ from kafkascope_analyzer.dataset.table_place import TablePlace, without_day
 from kafkascope_analyzer.resolve.tables.checked_messages import checked_batch
 
 OPEN_PART = "part-open-"
-"""The beginning of the name of a file of `open_part`."""
+"""The prefix of the names of files that `open_part` returns."""
 
 
 def open_part(part: str) -> str:
-    """The file of the messages that a scan's end has read, beside the bucket's other file: later captures may continue
-    what was given up there, and then it is made anew."""
+    """Returns the name of the file of the messages that the end of the scan has read, beside the bucket's other file:
+    later captures may continue incomplete messages, and then the file is written again."""
     return part.replace("part-", OPEN_PART, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What the second pass wrote: rows per table, and the files that are at the dataset's place already, which earlier
-    runs or other machines have put there; other files lie in the folder of the new dataset."""
+    """The result of the second pass: rows per table, and the files that are in the dataset already, written by earlier
+    runs or by other machines; all other files are in the folder of the new dataset."""
 
     rows: dict[str, int]
     put_files: Files = field(default_factory=dict)
 
     @classmethod
     def joined(cls, parts: "Iterable[Finished]") -> Self:
-        """All of them as one."""
+        """Returns the sum of several results."""
         rows, files = Counter[str](), list[Files]()
         for part in parts:
             rows.update(part.rows)
@@ -57,8 +57,8 @@ class EarlierFiles:
         return {table: listed for table, listed in self.files.items() if table.startswith(f"{MESSAGES}/")}
 
     def kept(self, table: str, made_of: Collection[str]) -> tuple[DatasetFile, ...]:
-        """The files of a table that stay: those that are made of these parts alone (DatasetFile.made_of), and that
-        share none with a file that does not stay."""
+        """Returns the files of a table that stay: those that are made only of these parts (DatasetFile.made_of), and
+        that share none with a file that does not stay."""
         files = self.files.get(table, ())
         changed, n_known = {key for file in files for key in file.made_of} - set(made_of), -1
         while len(changed) > n_known:
@@ -67,7 +67,7 @@ class EarlierFiles:
         return tuple(file for file in files if changed.isdisjoint(file.made_of))
 
     def batches(self, table: str, part: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of the files of the bucket whose file of this run is `part`. Raises DamagedDatasetError,
+        """Yields the rows of earlier files of the bucket whose file of this run is `part`. Raises DamagedDatasetError,
         UsageError."""
         beginning = f"{table}/{part.rpartition('-')[0]}-"
         for file in self.files.get(table, ()):
@@ -79,7 +79,7 @@ class EarlierFiles:
 class FinishedMessages:
     """Reads the messages that the bucket has written, in this run and, where captures are appended, in earlier ones.
 
-    part: place of the bucket's file below a table's folder; earlier: files of earlier runs; conn_ids: of the
+    part: path of the bucket's file below a table's folder; earlier: files of earlier runs; conn_ids: ids of the
     connections whose messages are read, where the bucket is divided by cluster.
     """
 
@@ -89,8 +89,8 @@ class FinishedMessages:
         self._dataset, self._part, self._earlier, self._conn_ids = dataset, part, earlier, conn_ids
 
     def __call__(self, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The bucket's rows of a message (`JoinGroup/request`), batch by batch; none where there are no rows. Numbers
-        that are out of range are null."""
+        """Yields the bucket's rows of a message (`JoinGroup/request`), batch by batch; none where there are no rows.
+        Numbers that are out of range are null."""
         for batch in self._batches(f"{MESSAGES}/{name}", list(dict.fromkeys([*columns, "conn_id"]))):
             mine = batch
             if self._conn_ids is not None:

@@ -1,9 +1,11 @@
-"""Tables whose rows are made of what was spilled, one batch after the other: which are written, and which stay.
+"""Writes tables whose rows are made of the spill, one part after the other, and decides which files of earlier runs
+stay.
 
-With `--append` each run spills a part. The rows of a part follow from what it holds, from columns of its connections,
-and from the names of its topics. So a file of such a table says of which parts it was made, each with a digest of these
-columns and names. A later run keeps the files whose parts would give the same rows again, and writes the others. What
-the end of the scan has spilled is spilled anew by the next run: it has a file of its own, which is never kept.
+With `--append` each run spills a part. The rows of a part depend on its content, on columns of its connections, and on
+the names of its topics. So a file of such a table lists the parts of which it was made, each with a digest of these
+columns and names. A later run keeps the files whose parts would give the same rows again, and writes the others. The
+part that the end of the scan has spilled is spilled again by the next run: it has a file of its own, which is never
+kept.
 """
 
 import hashlib
@@ -32,13 +34,14 @@ from kafkascope_analyzer.scan.named_in_parts import NAMED
 from kafkascope_analyzer.scan.spill import END, joined_batches, read_spill, spilled_batches, spilled_parts
 
 _DIGEST_BYTES = 12
-"""With twelve bytes, two of some thousand parts have the same digest in one of 10^22 datasets."""
+"""Length of digests in bytes. With twelve bytes, two of some thousand parts have the same digest in one of 10^22
+datasets."""
 _NOTHING_NAMED = pa.schema([("conn", pa.int64()), ("topic_id", pa.string())]).empty_table()
 
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What the rows of a bucket's parts are completed with. close_ns: end of each connection by number; uncovered: the
+    """Facts that complete the rows of a bucket's parts. close_ns: end of each connection by number; uncovered: the
     times that no file covers."""
 
     names: Names
@@ -46,25 +49,25 @@ class RowFacts:
     uncovered: Uncovered
 
     def with_answers(self, requests: pa.Table) -> pa.Table:
-        """Spilled requests, with what is not known of their answers."""
+        """Returns spilled requests, with the status not_captured where the response may be in no file."""
         return with_unknown_answers(requests, self.close_ns, self.uncovered)
 
 
 class PartedTable:
-    """Writes a table of a bucket, part by part. spilled: the tables of the spill of which it is made."""
+    """Writes a table of a bucket, part by part. spilled: the spilled tables of which it is made."""
 
     def __init__(self, bucket: Bucket, table: Table, spilled: Sequence[str], facts: RowFacts) -> None:
         self._bucket = bucket
         self.parts = spilled_parts(bucket.spill, spilled)
         self.keys, self.kept = dict[int, str](), tuple[DatasetFile, ...]()
-        """A text that stands for its rows, by each part that no later run changes."""
+        """For each part that no later run changes, a text that identifies its rows."""
         if bucket.earlier is not None:
             settled = (part for part in self.parts if part != END)
             self.keys = {part: _key(bucket, part, _digest(bucket, table, spilled, part, facts)) for part in settled}
             self.kept = bucket.earlier.kept(table.name, self.keys.values())
         made = {key for file in self.kept for key in file.made_of}
         self.is_kept = frozenset(part for part, key in self.keys.items() if key in made)
-        """The parts whose rows stay as they are."""
+        """The parts whose files of earlier runs stay."""
         new = [key for key in self.keys.values() if key not in made]
         self._settled, self._open = (
             bucket.writer(table, bucket.part, new),
@@ -73,12 +76,12 @@ class PartedTable:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the table, with those that stay."""
+        """Number of rows of the table, including kept files."""
         return self._settled.n_rows + self._open.n_rows + sum(file.rows for file in self.kept)
 
     def batches(self, name: str, *, all_parts: bool = True) -> Iterator[tuple[int, pa.Table]]:
-        """The part and the rows of each batch of a spilled table; of kept parts that follow each other, the last part
-        and rows of all. all_parts: also of those that are kept."""
+        """Yields the part and the rows of each batch of a spilled table; consecutive kept parts are read together,
+        under the number of the last. all_parts: whether kept parts are read too."""
         for is_kept, parts in groupby(self.parts, self.is_kept.__contains__):
             for together in [list(parts)] if is_kept else [[part] for part in parts]:
                 if all_parts or not is_kept:
@@ -87,7 +90,7 @@ class PartedTable:
                         stay_below(self._bucket.limits.kept_bytes)
 
     def batches_of(self, name: str, parts: Iterable[int]) -> Iterator[tuple[int, pa.Table]]:
-        """The part and the rows of each batch of a spilled table, of these parts, one after the other."""
+        """Yields the part and the rows of each batch of a spilled table, of these parts, one after the other."""
         for part in parts:
             for batch in joined_batches(self._read(name, [part])):
                 yield part, batch
@@ -98,7 +101,7 @@ class PartedTable:
             yield from spilled_batches(self._bucket.spill, name, part=part)
 
     def write(self, part: int, rows: pa.Table) -> None:
-        """Takes rows of a part in the table's schema; those of parts that are kept are written already."""
+        """Takes rows of a part in the table's schema; rows of kept parts are written already."""
         if part not in self.is_kept:
             (self._open if part == END else self._settled).write(rows)
 
@@ -117,7 +120,8 @@ def _key(bucket: Bucket, part: int, digest: str) -> str:
 
 
 def _digest(bucket: Bucket, table: Table, spilled: Sequence[str], part: int, facts: RowFacts) -> str:
-    """A digest of what is known of the connections and topics that a part names, and of the answers of its requests."""
+    """Returns a digest of the facts about the connections and topics that a part names, and about the responses to its
+    requests."""
     digest = hashlib.blake2b(facts.names.cluster.encode(), digest_size=_DIGEST_BYTES)
     found = (
         rows.filter(pc.is_in(rows["table"], pa.array(spilled))) for rows in read_spill(bucket.spill, NAMED, part=part)
@@ -134,7 +138,7 @@ def _digest(bucket: Bucket, table: Table, spilled: Sequence[str], part: int, fac
 
 
 def _connection_bytes(names: Names, table: Table, conn: NDArray[np.int64]) -> bytes:
-    """What the rows of a table may have of those connections."""
+    """Returns the columns of those connections that the rows of a table may have, as bytes."""
     chosen = [name for name in names.conn.column_names if name in table.schema.names or name == "client_side"]
     rows = names.conn.select(chosen).take(pa.array(conn)).combine_chunks()
     sink = pa.BufferOutputStream()
@@ -144,6 +148,6 @@ def _connection_bytes(names: Names, table: Table, conn: NDArray[np.int64]) -> by
 
 
 def _topic_bytes(topics: TopicNames, topic_ids: set[str | None]) -> bytes:
-    """The names of those topics."""
+    """Returns the names of those topics as bytes."""
     ids = pa.array(sorted(each for each in topic_ids if each), pa.string())
     return repr((ids.to_pylist(), topics.by_id(ids).to_pylist())).encode()

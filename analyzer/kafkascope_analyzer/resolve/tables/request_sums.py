@@ -1,9 +1,9 @@
-"""What the second pass has added up over the requests of the parts of a bucket's spill that no later run changes. It is
-saved with the dataset, so that a run to which captures are appended adds up the requests of these alone.
+"""Totals of the second pass over the requests of the parts of a bucket's spill that no later run changes. They are
+saved with the dataset, so that a run to which captures are appended adds only the requests of new parts.
 
-Of parts that were added up, the sources of events still see the requests that some source keeps, and all of
-connections of which one learns now what it should have known then. What was added up follows from the finished rows:
-where something else is learned of a connection or a topic that they name, all requests are added up anew.
+Of parts that are in the totals, the sources of events still get the requests that some source keeps, and all requests
+of connections about which a source learns something now that it needed then. The totals depend on the finished rows:
+where something else is learned about a connection or a topic that they name, all requests are added again.
 """
 
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ from kafkascope_analyzer.scan.saved_state import load_state, save_state, table_b
 from kafkascope_analyzer.scan.spill import read_spill
 
 SAVED_SUMS = "sums.state"
-"""The file of what was added up, in the bucket's spill."""
+"""The file of the totals, in the bucket's spill."""
 MOST_KEPT = 1 << 18
-"""Requests that are kept for later runs. Where sources need more, as in a storm of errors, nothing more is saved: each
-later run adds all of them up."""
+"""Most requests that are kept for later runs. Where sources need more, as in a storm of errors, nothing more is saved:
+each later run adds all of them again."""
 
 
 class RequestSums:
-    """Adds up the requests of one bucket, and shows them the sources of events."""
+    """Adds the requests of one bucket to the totals, and passes them to the sources of events."""
 
     def __init__(self, bucket: Bucket, uncovered: Uncovered, events: BucketEvents, facts: ConnectionFacts) -> None:
         self._bucket, self._uncovered, self._events, self._facts = bucket, uncovered, events, facts
@@ -46,7 +46,8 @@ class RequestSums:
         self.roles = RoleCounts()
 
     def resume(self, requests: PartedTable) -> frozenset[int]:
-        """Goes on from what an earlier run has saved, where that is of use. Returns the parts that were added up."""
+        """Continues from the saved totals of an earlier run, if they are still valid. Returns the parts that are in the
+        totals."""
         file = self._bucket.spill / SAVED_SUMS
         state = load_state(file) if self._is_saved and file.exists() else None
         if state is None or not self._still_holds(state, requests):
@@ -59,13 +60,13 @@ class RequestSums:
         return frozenset(self._parts)
 
     def _still_holds(self, state: dict[str, Any], requests: PartedTable) -> bool:
-        """Whether the rows of the parts of a state are now what they were."""
+        """Whether the rows of the parts of a saved state are unchanged."""
         before, now = state["uncovered"], self._uncovered.times
         is_kept = all(part in requests.is_kept and requests.keys[part] == key for part, key in state["parts"].items())
         return is_kept and now[: len(before)] == before and all(end > state["last_ns"] for _, end in now[len(before) :])
 
     def once_more(self) -> Iterator[pa.Table]:
-        """The spilled rows that the sources of events still have to see, of parts that were added up."""
+        """Yields the spilled rows that the sources of events still have to get, of parts that are in the totals."""
         needed = self._events.needs_all_requests()
         for part in self._parts if needed.any() else ():
             named = (rows.filter(pc.equal(rows["table"], REQUESTS.name)) for rows in self._read(NAMED, part))
@@ -79,14 +80,14 @@ class RequestSums:
         return read_spill(self._bucket.spill, name, part=part)
 
     def take(self, batch: pa.Table, rows: pa.Table) -> None:
-        """Takes requests of a part that was not added up: with their answers, and as finished rows with conn, number
-        and status_code."""
+        """Takes requests of a part that is not in the totals: with their responses, and as finished rows with conn,
+        number and status_code."""
         self._events.take_requests(rows)
         self._facts.note_requests(batch)
         self.roles.add(request_roles(batch))
 
     def keep(self, spilled: pa.Table, rows: pa.Table) -> None:
-        """Keeps for later runs what sources need of the requests that were just taken. rows: the spilled ones as
+        """Keeps for later runs the requests that sources need, of those that were last taken. rows: the spilled ones as
         finished rows."""
         if self._is_saved:
             self._last_ns = max(self._last_ns, int(int_column(rows, "ts_ns", 0).max(initial=0)))
@@ -96,7 +97,7 @@ class RequestSums:
                 self._kept.append(table_bytes(kept))
 
     def save(self, requests: PartedTable) -> None:
-        """Saves what was added up, when all parts were taken but the last one, which each run spills anew."""
+        """Saves the totals, when all parts were taken but the last one, which each run spills again."""
         if self._is_saved and self._n_kept <= MOST_KEPT:
             state = {
                 "parts": requests.keys,
@@ -112,5 +113,5 @@ class RequestSums:
 
 
 def _of(rows: pa.Table, connections: NDArray[np.bool_]) -> pa.Table:
-    """The rows of those connections."""
+    """Returns the rows of those connections."""
     return rows.filter(pa.array(connections[rows["conn"].to_numpy()]))

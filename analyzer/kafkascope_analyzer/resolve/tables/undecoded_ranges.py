@@ -1,8 +1,8 @@
-"""Joins stretches of `undecoded` that a block's end cut in two, so that rows do not depend on how much was read at a
+"""Joins ranges of `undecoded` that the end of a block cut in two, so that rows do not depend on how much was read at a
 time.
 
-A stretch is open until its direction goes on elsewhere or for another reason; of each direction only the last one
-waits.
+A range is open until its direction continues elsewhere or for another reason; of each direction only the last one is
+held back.
 """
 
 import numpy as np
@@ -16,17 +16,18 @@ SPILL_SCHEMA = UNDECODED_SCHEMA.append(pa.field("capture_id", pa.int32()))
 """Spilled rows of `undecoded`."""
 
 _JOINED = pa.array([reason for reason in REASONS if reason != REASONS[REASON_SASL]])
-"""Reasons of stretches without a unit of their own: tokens and whole frames are one row each."""
+"""Reasons whose ranges are joined. Others have units of their own: SASL tokens and whole frames are one row each."""
 
 
 class OpenStretches:
-    """Stretches that may go on. `take` batch after batch, then `rest`."""
+    """Ranges that may continue. Call `take` with batch after batch, then `rest`."""
 
     def __init__(self) -> None:
         self._open = SPILL_SCHEMA.empty_table()
 
     def take(self, batch: pa.Table) -> pa.Table:
-        """Takes spilled rows (SPILL_SCHEMA), each direction's in the order of its stream; gives those that ended."""
+        """Takes spilled rows (SPILL_SCHEMA), each direction's in the order of its stream; returns the ranges that
+        ended."""
         rows = pa.concat_tables([self._open, batch])
         directions = 2 * rows["conn"].to_numpy() + rows["side"].to_numpy()
         rows = rows.take(pa.array(np.lexsort((rows["stream_offset"].to_numpy(), directions)))).combine_chunks()
@@ -38,12 +39,12 @@ class OpenStretches:
         return rows.filter(pa.array(~opens))
 
     def rest(self) -> pa.Table:
-        """What was open to the end."""
+        """Returns the ranges that are open at the end."""
         return self._open
 
 
 def _joined(rows: pa.Table) -> pa.Table:
-    """Rows by direction and offset, those that adjoin and have one reason as one."""
+    """Returns rows by direction and offset, in which adjacent ones with the same reason are joined."""
     conn, side, start, size = (rows[name].to_numpy() for name in ("conn", "side", "stream_offset", "bytes"))
     reasons = rows["reason"].combine_chunks().dictionary_encode().indices.to_numpy()
     joined = np.asarray(pc.is_in(rows["reason"], _JOINED))

@@ -1,1 +1,1 @@
-"""What became of each transactional id's transactions, and whom they blocked."""
+"""Events of transactional ids: the course of their transactions, and the consumers that they blocked."""

@@ -21,8 +21,8 @@ from kafkascope_analyzer.scan.transaction_picks import BLOCKED, READERS, add_up
 from kafkascope_parsers.api_keys import PRODUCE
 
 SHORTEST_UNSEEN_NS = 10_000_000_000
-"""A transaction whose requests are not in the capture is a row when it blocked a consumer for so long: brokers look
-every 10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
+"""Shortest blocking time for which a transaction whose requests are not in the capture gets a row: brokers look every
+10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 _NUMBER_BITS = 40
 """Requests of a connection are numbered below 2**40."""
 _WHERE = ["partition", "last_stable_offset"]
@@ -38,14 +38,13 @@ BLOCKED_SCHEMA = pa.schema(
     ]
 )
 """transactional_id: the transaction's, empty where no request shows it; ts_ns: its Produce request with the first batch
-on the partition, or the first answer that shows the last stable offset; conn_id, number: the last Fetch that shows it;
-partition: `topic-partition`."""
+on the partition, or the first response that shows the last stable offset; conn_id, number: the last Fetch that shows
+it; partition: `topic-partition`."""
 
 
 def blocked_consumers(spills: Sequence[Path], topics: TopicNames) -> pa.Table:
-    """One row (BLOCKED_SCHEMA) for each connection of a consumer, partition, last stable offset and transaction.
-    topics:
-    names by topic id."""
+    """Returns one row (BLOCKED_SCHEMA) for each connection of a consumer, partition, last stable offset and
+    transaction. topics: names by topic id."""
     rows = pa.concat_tables(
         [BLOCKED_SCHEMA.empty_table().drop_columns(["transactional_id", "ts_ns"])]
         + [_of_bucket(spill, topics) for spill in spills]
@@ -60,7 +59,7 @@ def blocked_consumers(spills: Sequence[Path], topics: TopicNames) -> pa.Table:
 
 
 def _of_bucket(spill: Path, topics: TopicNames) -> pa.Table:
-    """What one bucket spilled: columns of BLOCKED_SCHEMA but transactional_id and ts_ns."""
+    """Returns the rows of one bucket: columns of BLOCKED_SCHEMA without transactional_id and ts_ns."""
     schema = pa.schema([field for field in BLOCKED_SCHEMA if field.name not in ("transactional_id", "ts_ns")])
     spilled = list(read_spill(spill, BLOCKED))
     readers = [rows["conn"] for rows in read_spill(spill, READERS)]
@@ -77,7 +76,8 @@ def _of_bucket(spill: Path, topics: TopicNames) -> pa.Table:
 
 
 def _topic_names(rows: pa.Table, topics: TopicNames) -> pa.ChunkedArray:
-    """The topic's name, by its id where the message has only that; the id where the capture does not show the name."""
+    """Returns the topic's name, by its id where the message has only that; the id where the capture does not show the
+    name."""
     names, ids = (rows[name].cast(pa.string()) for name in ("topic", "topic_id"))
     return pc.coalesce(topics.complete(names, ids), ids)
 
@@ -89,7 +89,8 @@ def _of_offset(rows: pa.Table, columns: list[tuple[str, str]]) -> pa.Table:
 
 
 def _growing(rows: pa.Table) -> pa.Table:
-    """Only offsets behind which the partition grew, whoever saw it: consumers wait for something."""
+    """Returns the rows of offsets behind which the partition grew, in any consumer's responses: only then a consumer
+    waits."""
     every = _of_offset(rows, [("lowest_high_watermark", "min"), ("highest_high_watermark", "max")])
     return every.filter(
         pc.greater(every["highest_high_watermark_max"], every["lowest_high_watermark_min"])
@@ -97,7 +98,7 @@ def _growing(rows: pa.Table) -> pa.Table:
 
 
 def _long(rows: pa.Table) -> pa.Table:
-    """The offsets of transactions that the capture does not show, if they stayed for SHORTEST_UNSEEN_NS."""
+    """Returns the rows of transactions that the capture does not show, if they lasted for SHORTEST_UNSEEN_NS."""
     every = _of_offset(rows, [("from_ns", "min"), ("until_ns", "max")])
     stayed = pc.subtract(every["until_ns_max"], every["from_ns_min"])
     long = every.filter(pc.greater_equal(stayed, SHORTEST_UNSEEN_NS))
@@ -106,8 +107,8 @@ def _long(rows: pa.Table) -> pa.Table:
 
 
 def _first_batches(spills: Sequence[Path], topics: TopicNames, rows: pa.Table) -> pa.Table:
-    """Which Produce request of a transactional producer wrote the batch at each of the last stable offsets: partition,
-    last_stable_offset, transactional_id, ts_ns (of the request)."""
+    """Returns the Produce request of a transactional producer that wrote the batch at each of the last stable offsets:
+    partition, last_stable_offset, transactional_id, ts_ns (of the request)."""
     offsets = rows["last_stable_offset"].combine_chunks().unique()
     found = []
     for spill in spills:
@@ -123,7 +124,7 @@ def _first_batches(spills: Sequence[Path], topics: TopicNames, rows: pa.Table) -
 
 
 def _written_at(spill: Path, topics: TopicNames, offsets: pa.Array) -> Iterator[pa.Table]:
-    """Produce responses without error that name one of the offsets (_BATCH). key: connection and number."""
+    """Yields Produce responses without error that name one of the offsets (_BATCH). key: connection and number."""
     names = ["conn", "number", "topic", "topic_id", "partition", "partition_offset", "error_code"]
     for rows in read_spill(spill, spill_name(PRODUCE, "response"), names):
         accepted = pc.and_(pc.is_in(rows["partition_offset"], offsets), pc.equal(rows["error_code"], 0))
@@ -134,7 +135,7 @@ def _written_at(spill: Path, topics: TopicNames, offsets: pa.Array) -> Iterator[
 
 
 def _producing(spill: Path, keys: pa.Array) -> Iterator[pa.Table]:
-    """The requests of transactional producers among those with the keys (_REQUEST)."""
+    """Yields the requests of transactional producers among those with the keys (_REQUEST)."""
     for rows in read_spill(spill, "requests", ["conn", "number", "ts_ns", "api_key", "transactional_id"]):
         some = rows.filter(pc.fill_null(pc.and_(pc.is_valid(rows["transactional_id"]), _is_produce(rows)), False))
         own = _keys(some)
@@ -147,5 +148,5 @@ def _is_produce(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _keys(rows: pa.Table) -> pa.Array:
-    """Connection and number of each request as one number."""
+    """Returns connection and number of each request as one number."""
     return pa.array(rows["conn"].to_numpy() << _NUMBER_BITS | rows["number"].to_numpy())

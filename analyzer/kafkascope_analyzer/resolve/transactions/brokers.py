@@ -1,4 +1,4 @@
-"""`transaction_markers` and `transaction_seen`: what brokers send each other about transactions."""
+"""`transaction_markers` and `transaction_seen`: messages between brokers about transactions."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -22,7 +22,7 @@ from kafkascope_analyzer.scan.transaction_apis import (
 )
 
 OFFSETS_TOPIC = "__consumer_offsets"
-"""The topic that TxnOffsetCommit writes to: the event of that request names the group instead."""
+"""The topic to which TxnOffsetCommit writes: the event of that request names the group instead."""
 _MARKER_KEYS = ["request_id", "producer_id"]
 _WRITTEN = pa.schema(
     [
@@ -35,8 +35,8 @@ _WRITTEN = pa.schema(
 
 
 def leaders_requests(read_messages: MessageReader) -> Iterator[pa.Table]:
-    """AddPartitionsToTxn of leaders, which ask the coordinator about a producer whose batch they got: one row for each
-    transactional id that a request names."""
+    """Yields the AddPartitionsToTxn requests of leaders, which ask the coordinator about a producer that sent them a
+    batch: one row for each transactional id that a request names."""
     columns = ["request_id", "conn_id", "ts_ns", "api_version", "transactions"]
     for batch in read_messages("AddPartitionsToTxn/request", columns):
         requests = pa.Table.from_batches([batch])
@@ -55,8 +55,8 @@ def leaders_requests(read_messages: MessageReader) -> Iterator[pa.Table]:
 
 
 def markers(read_messages: MessageReader, facts: TransactionFacts) -> Iterator[pa.Table]:
-    """WriteTxnMarkers, one row for each producer id whose transactional id is known, with the partitions where the
-    marker was written. Requests wait for their answers, which were written at about the same time."""
+    """Yields WriteTxnMarkers, one row for each producer id whose transactional id is known, with the partitions where
+    the marker was written. Requests wait for their responses, which were written at about the same time."""
     requested, written = None, _WRITTEN.empty_table()
     requests = read_messages("WriteTxnMarkers/request", ["request_id", "conn_id", "ts_ns", "markers"])
     answers = read_messages("WriteTxnMarkers/response", ["request_id", "ts_ns", "markers"])
@@ -76,7 +76,7 @@ def markers(read_messages: MessageReader, facts: TransactionFacts) -> Iterator[p
 
 
 def _matched(requested: pa.Table, written: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Requests with their answers, requests without, answers without."""
+    """Returns requests with their responses, requests without, responses without."""
     left = requested.select(_MARKER_KEYS).append_column("row", pa.array(np.arange(requested.num_rows)))
     right = written.select(_MARKER_KEYS).append_column("at", pa.array(np.arange(written.num_rows)))
     pairs = left.join(right, keys=_MARKER_KEYS, join_type="inner", use_threads=False)
@@ -88,14 +88,14 @@ def _matched(requested: pa.Table, written: pa.Table) -> tuple[pa.Table, pa.Table
 
 
 def _without(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
-    """The other rows of a table."""
+    """Returns the rows of a table that are not given."""
     kept = np.ones(table.num_rows, np.bool_)
     kept[rows] = False
     return table.filter(pa.array(kept))
 
 
 def _requested(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
-    """One row for each producer id of WriteTxnMarkers requests."""
+    """Returns one row for each producer id of WriteTxnMarkers requests."""
     requests = pa.Table.from_batches([batch])
     lists = flat(requests["markers"])
     requested = pc.list_flatten(lists)
@@ -109,8 +109,7 @@ def _requested(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
 
 
 def _written(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
-    """The partitions where WriteTxnMarkers responses say that the marker was written, by request and known producer
-    id."""
+    """Returns the partitions where WriteTxnMarkers responses confirm the marker, by request and known producer id."""
     answers = pa.Table.from_batches([batch])
     lists = flat(answers["markers"])
     each = pc.list_flatten(lists)
@@ -126,7 +125,7 @@ def _written(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
 
 
 def _without_error(topics: pa.ListArray) -> pa.ListArray:
-    """`topic-partition` of each partition without an error in lists of topics, as far as its number is in range."""
+    """Returns `topic-partition` of each partition without an error in lists of topics, if its number is in range."""
     of_topic, names, each = partitions_of_topics(topics)
     of_row = pc.list_parent_indices(topics).take(of_topic)
     texts = partition_texts(names.take(of_topic), pc.struct_field(each, "partition_index"))
@@ -135,8 +134,8 @@ def _without_error(topics: pa.ListArray) -> pa.ListArray:
 
 
 def _of_requests(requests: pa.Table, lists: pa.ListArray) -> dict[str, pa.Array]:
-    """What each element of a list takes from its request; seq goes by the request's number on the connection and the
-    place in the list."""
+    """Returns the columns that each element of a list takes from its request; seq is made from the request's number on
+    the connection and the index in the list."""
     parents = pc.list_parent_indices(lists)
     columns = {name: flat(requests[name]).take(parents) for name in ("request_id", "conn_id", "ts_ns")}
     numbers = pc.cast(pc.utf8_slice_codeunits(columns["request_id"], CONNECTION_ID.itemsize + 1), pa.int64())
@@ -145,6 +144,6 @@ def _of_requests(requests: pa.Table, lists: pa.ListArray) -> dict[str, pa.Array]
 
 
 def _first_places(parents: pa.Array) -> NDArray[np.int64]:
-    """The index of the first element of each element's list."""
+    """Returns the index of the first element of each element's list."""
     index = parents.to_numpy()
     return np.asarray(np.searchsorted(index, index))

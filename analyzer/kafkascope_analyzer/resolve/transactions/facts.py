@@ -1,4 +1,4 @@
-"""What the second pass over each bucket needs to know of the transactions of all buckets."""
+"""Facts about the transactions of all buckets that the second pass over each bucket needs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ _PRODUCERS = pa.schema([("transactional_id", pa.string()), ("producer_id", pa.in
 class TransactionFacts:
     """producers: producer_id and transactional_id, one row for each producer id. bounds: by transactional id the sorted
     times of its InitProducerId, EndTxn and markers. blocked: consumers blocked by a last stable offset
-    (transaction_blocked.BLOCKED_SCHEMA)."""
+    (blocked.BLOCKED_SCHEMA)."""
 
     producers: pa.Table
     bounds: Mapping[str, NDArray[np.int64]]
     blocked: pa.Table
 
     def transactional_ids(self, producer_ids: pa.Array) -> pa.Array:
-        """The transactional id of each producer id; null where it is not known."""
+        """Returns the transactional id of each producer id; null where it is not known."""
         rows = pc.index_in(producer_ids, pc.drop_null(self.producers["producer_id"]))
         return self.producers["transactional_id"].combine_chunks().take(rows)
 
     def stretches(self, transactional_ids: pa.Array, ts_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many bounds of its transactional id each request has before it, or at the same time."""
+        """Returns how many bounds of its transactional id each request has before it, or at the same time."""
         coded = transactional_ids.dictionary_encode()
         codes = coded.indices.to_numpy()
         order = np.argsort(codes, kind="stable")
@@ -48,7 +48,7 @@ class TransactionFacts:
 
 
 def gather_transaction_facts(spills: Sequence[Path], topics: TopicNames) -> TransactionFacts:
-    """Reads what the buckets spilled."""
+    """Gathers the facts from the spills of the buckets."""
     pairs, bounds = [_PRODUCERS.empty_table()], _Bounds()
     for name in (COORDINATOR_REQUESTS, LEADERS_REQUESTS):
         for rows in _read(spills, name):
@@ -63,13 +63,14 @@ def gather_transaction_facts(spills: Sequence[Path], topics: TopicNames) -> Tran
 
 
 def _read(spills: Sequence[Path], name: str) -> Iterator[pa.Table]:
-    """The rows of a spilled table of all buckets, batch by batch."""
+    """Yields the rows of a spilled table of all buckets, batch by batch."""
     for spill in spills:
         yield from read_spill(spill, name)
 
 
 def _last_ids(pairs: pa.Table) -> pa.Table:
-    """One row for each producer id. Where several transactional ids have the same one, the last in order of text."""
+    """Returns one row for each producer id. Where several transactional ids have the same one, the last in
+    text order."""
     known = pairs.filter(pc.and_(pc.is_valid(pairs["transactional_id"]), pc.is_valid(pairs["producer_id"])))
     distinct = known.group_by(["producer_id", "transactional_id"], use_threads=False).aggregate([])
     last = distinct.group_by("producer_id", use_threads=False).aggregate([("transactional_id", "max")])
@@ -94,7 +95,7 @@ class _Bounds:
         self._times.append(ts_ns[known])
 
     def by_id(self) -> dict[str, NDArray[np.int64]]:
-        """The sorted times of each transactional id."""
+        """Returns the sorted times of each transactional id."""
         codes, times = np.concatenate(self._codes), np.concatenate(self._times)
         order = np.lexsort((times, codes))
         ends = np.searchsorted(codes[order], np.arange(1, len(self._code_of)))

@@ -1,4 +1,4 @@
-"""`transaction_request`: what producers ask the coordinator of their transactional id, with the answers.
+"""`transaction_request`: requests of producers to the coordinator of their transactional id, with the responses.
 
 Most events need only the request itself. InitProducerId, EndTxn of v2 and AddPartitionsToTxn wait for their messages,
 which are read at the end.
@@ -44,9 +44,9 @@ _COLUMNS = {
     "committed": "committed",
     "group_id": "group_id",
 }
-"""Columns of the event, and those of `requests` that they come from."""
+"""Columns of the event, and the columns of `requests` from which they are taken."""
 _CODED = ("key", "client_ip", "conn_id", "group_id")
-"""Texts that many requests share: kept as codes."""
+"""Texts that many requests share, which are kept dictionary-encoded."""
 _MESSAGES = {
     INIT_PRODUCER_ID: (
         "InitProducerId/request",
@@ -76,7 +76,7 @@ _MESSAGE_TYPES = {
 
 
 class CoordinatorRequests:
-    """Makes the events of requests to transaction coordinators. Keeps the errors in their answers, and the requests
+    """Makes the events of requests to transaction coordinators. Keeps the errors in their responses, and the requests
     whose messages are needed."""
 
     def __init__(self) -> None:
@@ -118,12 +118,12 @@ class CoordinatorRequests:
                 self._waiting.setdefault(api_key, []).append(some)
 
     def finish(self, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """The events that need a message, table by table."""
+        """Yields the events that need a message, table by table."""
         for api_key in sorted(self._waiting):
             yield from _with_messages(self._waiting.pop(api_key), api_key, read_messages)
 
     def _error_lists(self, ids: pa.Array) -> pa.ListArray:
-        """The distinct names of the errors in each request's answer, sorted; null without any."""
+        """Returns the distinct names of the errors in each request's response, sorted; null without any."""
         if self._names_of_errors is None:  # all errors come before the first request
             empty = pa.table({"request_id": pa.array([], pa.string()), "error_name": pa.array([], pa.string())})
             errors = pa.concat_tables([empty, *(part.cast(empty.schema) for part in self._errors)])
@@ -138,8 +138,8 @@ class CoordinatorRequests:
 
 
 def _protocols(api_keys: pa.Array, versions: pa.Array) -> pa.Array:
-    """v1 or v2, as far as the API and version of a request show it: a producer that adds partitions or offsets itself
-    uses v1; EndTxn and TxnOffsetCommit have a version of their own for v2."""
+    """Returns v1 or v2, as far as the API and version of a request show it: a producer that adds partitions or offsets
+    itself uses v1; EndTxn and TxnOffsetCommit have a version of their own for v2."""
     adds = pc.is_in(api_keys, pa.array([ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN], pa.int16()))
     ends, commits = pc.equal(api_keys, END_TXN), pc.equal(api_keys, TXN_OFFSET_COMMIT)
     is_v2 = pc.or_(
@@ -151,8 +151,8 @@ def _protocols(api_keys: pa.Array, versions: pa.Array) -> pa.Array:
 
 
 def _with_messages(parts: list[pa.Table], api_key: int, read_messages: MessageReader) -> Iterator[pa.Table]:
-    """Requests of one API with the fields of their messages: those with a message as the messages come, then the
-    others."""
+    """Yields requests of one API with the fields of their messages: those with a message in the order of the messages,
+    then the others."""
     requests = pa.concat_tables(parts).unify_dictionaries()
     ids = flat(requests["request_id"])
     is_waiting = np.ones(len(ids), np.bool_)
@@ -175,7 +175,7 @@ def _with_messages(parts: list[pa.Table], api_key: int, read_messages: MessageRe
 
 
 def _fields(batch: pa.RecordBatch, api_key: int, fields: dict[str, str]) -> pa.Table:
-    """request_id and the fields of a batch of messages, by the names of the event's columns."""
+    """Returns request_id and the fields of a batch of messages, by the names of the event's columns."""
     rows = pa.Table.from_batches([batch])
     if api_key == ADD_PARTITIONS_TO_TXN:
         rows = rows.filter(pc.less(rows["api_version"], LEADERS_VERSION))
@@ -187,7 +187,7 @@ def _fields(batch: pa.RecordBatch, api_key: int, fields: dict[str, str]) -> pa.T
 
 
 def _filled(events: pa.Table) -> pa.Table:
-    """Adds the columns of other APIs, all null; texts are texts again."""
+    """Adds the columns of other APIs, all null, and decodes dictionary-encoded texts."""
     for name, kind in _MESSAGE_TYPES.items():
         if name not in events.column_names:
             events = events.append_column(name, pa.nulls(events.num_rows, kind))

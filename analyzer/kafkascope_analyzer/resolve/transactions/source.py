@@ -1,5 +1,5 @@
-"""Events of transactional ids: what producers ask their coordinators, what they write, what leaders and coordinators
-send about it, and which consumers a transaction blocks."""
+"""Events of transactional ids: requests of producers to their coordinators, the batches that they write, messages of
+leaders and coordinators about them, and the consumers that a transaction blocks."""
 
 from collections.abc import Iterable, Iterator
 
@@ -43,32 +43,32 @@ class TransactionEvents(EventSource):
         self._written = WrittenStretches(self._facts, self._conn_ids)
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Keeps the errors in answers about transactions."""
+        """Keeps the errors in responses about transactions."""
         self._requests.take_errors(rows)
         yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Events of requests to coordinators. Keeps those that need a message, and what transactional producers
-        write."""
+        """Yields events of requests to coordinators. Keeps those that need a message, and the Produce requests of
+        transactional producers."""
         if rows["transactional_id"].null_count < rows.num_rows:
             yield from _in_slices(TransactionRequest, [self._requests.take_requests(rows)], None)
             self._written.take_requests(rows)
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Those of transactions."""
+        """Whether each request is about a transaction."""
         return np.asarray(pc.is_valid(rows["transactional_id"]), np.bool_)
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """What transactional producers write."""
+        """Whether the message has batches of transactional producers."""
         return self._written.wants_partitions(api_key)
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Keeps what transactional producers write."""
+        """Keeps the batches of transactional producers."""
         self._written.take_partitions(rows, api_key, direction)
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """All other events."""
+        """Yields all other events."""
         tables: dict[type[Event], Iterable[pa.Table]] = {
             TransactionRequest: self._requests.finish(read_messages),
             TransactionMarkers: markers(read_messages, self._facts),
@@ -80,7 +80,7 @@ class TransactionEvents(EventSource):
             yield from _in_slices(kind, parts, connections)
 
     def _blocked_rows(self) -> pa.Table:
-        """Consumers of this bucket that a last stable offset blocks."""
+        """Returns consumers of this bucket that a last stable offset blocks."""
         blocked = self._facts.blocked
         conn = pc.index_in(blocked["conn_id"], self._conn_ids)
         here = blocked.filter(conn.is_valid())
@@ -90,7 +90,7 @@ class TransactionEvents(EventSource):
 
 
 def _in_slices(kind: type[Event], tables: Iterable[pa.Table], connections: pa.Table | None) -> Iterator[pa.Table]:
-    """Rows of `events` of one kind, not too many at a time."""
+    """Yields rows of `events` of one kind, at most SLICE_ROWS at a time."""
     for rows in tables:
         for first in range(0, rows.num_rows, SLICE_ROWS):
             yield events_of_kind(kind, rows.slice(first, SLICE_ROWS).combine_chunks(), connections)

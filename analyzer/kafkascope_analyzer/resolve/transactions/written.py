@@ -1,8 +1,9 @@
-"""`transaction_written`: the Produce requests of transactional producers, added up between the bounds of their
-transactional id (InitProducerId, EndTxn, markers): one row for each connection and stretch, never one for each request.
+"""`transaction_written`: the Produce requests of transactional producers, aggregated between the bounds of their
+transactional id (InitProducerId, EndTxn, markers): one row for each connection and span, never one for each request.
 
-A batch whose answer was lost is sent again, and counts where its answer is. Only the state machine, which knows all
-connections of a client, knows; so both sums are kept: of what answers accepted, and of what they did not refuse.
+A batch whose response was lost is sent again, and counts where its response is. Only the state machine, which has all
+connections of a client, can decide that; so two sums are kept: of batches that responses accepted, and of batches that
+they did not refuse.
 """
 
 from typing import NamedTuple
@@ -25,7 +26,7 @@ DUPLICATE = 46
 """DUPLICATE_SEQUENCE_NUMBER: the broker has the batch already."""
 _NONE = -1
 _NO_ANSWER = -(1 << 15)
-"""Stands for the error code where there is no answer; -1 is a code of Kafka's."""
+"""Stands for the error code where there is no response; -1 is one of Kafka's codes."""
 _MOST = np.iinfo(np.int64).max
 _PARTITION_BITS = 32
 _NUMBER_BITS = 40
@@ -36,13 +37,13 @@ _REQUESTS = np.dtype(
 """A Produce request: connection and number, the bounds before it, the code of its transactional id."""
 _SENT = np.dtype([("request", "i4"), ("place", "i8"), ("batches", "i4"), ("records", "i8")])
 _ANSWERED = np.dtype([("request", "i4"), ("place", "i8"), ("error", "i2"), ("offset", "i8")])
-"""A topic-partition of a request and of its answer. request: row of the requests; place: codes of topic and
+"""A topic-partition of a request and of its response. request: row of the requests; place: codes of topic and
 partition."""
 
 
 class _Entries(NamedTuple):
-    """Topic-partitions of Produce requests, each once. group: number of the row that it is added to; request: row of
-    the requests; error: _NO_ANSWER without an answer; offset: _MOST where no answer without error names one."""
+    """Topic-partitions of Produce requests, each once. group: number of the output row; request: row of the requests;
+    error: _NO_ANSWER without a response; offset: _MOST where no response without error has one."""
 
     group: NDArray[np.int64]
     request: NDArray[np.int64]
@@ -54,24 +55,24 @@ class _Entries(NamedTuple):
 
 
 class _Codes:
-    """Numbers for texts, in the order in which they come."""
+    """Numbers for texts, in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._code_of: dict[str, int] = {}
 
     def of(self, texts: pa.Array) -> NDArray[np.int64]:
-        """The number of each text."""
+        """Returns the number of each text."""
         coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
         own = [self._code_of.setdefault(text, len(self._code_of)) for text in coded.dictionary.to_pylist()]
         return np.asarray(np.array([*own, 0], np.int64)[coded.indices.to_numpy()])
 
     def texts(self) -> pa.Array:
-        """The texts by number."""
+        """Returns the texts by number."""
         return pa.array(list(self._code_of), pa.string())
 
 
 class WrittenStretches:
-    """Adds up what transactional producers of one bucket write. conn_ids: by number of the connection."""
+    """Aggregates the batches that transactional producers of one bucket write. conn_ids: connection ids by number."""
 
     def __init__(self, facts: TransactionFacts, conn_ids: pa.Array) -> None:
         self._facts, self._conn_ids = facts, conn_ids
@@ -100,7 +101,7 @@ class WrittenStretches:
         self._parts.append(part)
 
     def wants_partitions(self, api_key: int) -> bool:
-        """Whether a message has what was written in transactions."""
+        """Whether a message has batches of transactions."""
         return api_key == PRODUCE and (bool(self._parts) or len(self._requests) > 0)
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
@@ -138,13 +139,13 @@ class WrittenStretches:
         self._answered.append(part)
 
     def _places(self, rows: pa.Table) -> NDArray[np.int64]:
-        """A number for each topic-partition; a topic without a name goes by its id."""
+        """Returns a number for each topic-partition; a topic without a name is identified by its id."""
         names, ids = (rows[name].cast(pa.string()).combine_chunks() for name in ("topic", "topic_id"))
         topics = pc.coalesce(names, ids, pa.scalar("?"))
         return self._topics.of(flat(topics)) << _PARTITION_BITS | int_column(rows, "partition", 0)
 
     def rows(self) -> pa.Table:
-        """All events: their keys and the columns of the struct."""
+        """Returns all events: their keys and the columns of the struct."""
         if not self._sent and not self._answered:
             return pa.table({})
         entries = self._entries()
@@ -152,11 +153,12 @@ class WrittenStretches:
         columns = self._sums(entries, first) | self._times(entries, first)
         columns |= self._partition_lists(entries)
         columns["errors"] = self._error_lists(entries, len(first))
-        columns["seq"] = pa.array(np.zeros(len(first), np.int32))  # stretches do not begin at the same time
+        columns["seq"] = pa.array(np.zeros(len(first), np.int32))  # spans do not begin at the same time
         return pa.table(columns)
 
     def _entries(self) -> _Entries:
-        """Requests and answers joined by request and topic-partition, sorted by group, topic-partition and time."""
+        """Returns requests and responses joined by request and topic-partition, sorted by group, topic-partition and
+        time."""
         sent = joined_rows([np.empty(0, _SENT), *self._sent])
         answered = joined_rows([np.empty(0, _ANSWERED), *self._answered])
         self._sent, self._answered = [], []
@@ -167,7 +169,7 @@ class WrittenStretches:
         begins = np.flatnonzero(first_of_runs(request[order], place[order]))
 
         def greatest(of_sent: str | None, of_answers: str | None, none: int) -> NDArray[np.int64]:
-            """The greatest value of each pair; none where there is no such row."""
+            """Returns the greatest value of each pair; none where there is no such row."""
             values = np.full(len(order), none, np.int64)
             if of_sent is not None:
                 values[:n] = sent[of_sent]
@@ -192,7 +194,7 @@ class WrittenStretches:
         return _Entries(*(column[by_group] for column in columns))
 
     def _groups(self) -> NDArray[np.int64]:
-        """Numbers the requests by connection, transactional id and stretch."""
+        """Returns the number of the connection, transactional id and span of each request."""
         requests = self._requests
         conn = requests["key"] >> _NUMBER_BITS
         order = np.lexsort((requests["stretch"], requests["id"], conn))
@@ -219,7 +221,8 @@ class WrittenStretches:
         return out
 
     def _times(self, entries: _Entries, first: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """Keys of the events, their first and last requests, and what follows from the version of Produce."""
+        """Returns the keys of the events, their first and last requests, and the columns that depend on the version of
+        Produce."""
         ends = np.append(first[1:], len(entries.group)) - 1
         order = np.lexsort((entries.request, self._requests["ts_ns"][entries.request], entries.group))
         begin, end = (self._requests[entries.request[order][at]] for at in (first, ends))
@@ -237,7 +240,7 @@ class WrittenStretches:
         }
 
     def _partition_lists(self, entries: _Entries) -> dict[str, pa.Array]:
-        """Per group its topic-partitions, sorted by name, and the first offset of each."""
+        """Returns for each group its topic-partitions, sorted by name, and the first offset of each."""
         begins = np.flatnonzero(first_of_runs(entries.group, entries.place))
         group, place = entries.group[begins], entries.place[begins]
         topics = self._topics.texts().take(pa.array(place >> _PARTITION_BITS))
@@ -253,7 +256,7 @@ class WrittenStretches:
         }
 
     def _error_lists(self, entries: _Entries, n: int) -> pa.ListArray:
-        """Per group the distinct names of its errors, sorted."""
+        """Returns for each group the distinct names of its errors, sorted."""
         rank = np.cumsum(first_of_runs(entries.group)) - 1
         refused = (entries.error != 0) & (entries.error != _NO_ANSWER)
         pairs = np.unique(np.stack([rank[refused], entries.error[refused]], 1), axis=0)
