@@ -1,1 +1,1 @@
-"""What each TCP connection is: its life, its roles, the broker behind it."""
+"""Facts about each TCP connection: its life, its roles, the broker behind it."""

@@ -1,4 +1,4 @@
-"""`distinct_rows`: the rows of a matrix that are alike, found by hashing: sorting them takes thirty times as long."""
+"""`distinct_rows`: the distinct rows of a matrix, found by hashing: sorting them takes thirty times as long."""
 
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 def distinct_rows(matrix: NDArray[T]) -> tuple[NDArray[T], NDArray[np.int32]]:
-    """Each row of a matrix with columns once, in order of appearance, and which of them each row is."""
+    """Returns the distinct rows of a matrix in order of appearance, and for each row the index of its distinct row."""
     rows = np.ascontiguousarray(matrix)
     width = rows.itemsize * rows.shape[1]
     whole = pa.Array.from_buffers(pa.binary(width), len(rows), [None, pa.py_buffer(rows)])

@@ -1,9 +1,10 @@
-"""Which connections bootstrapped a client: those it opened before it knew the cluster, and asked about the cluster on.
+"""Finds the connections that bootstrapped a client: those that it opened, and on which it requested facts about the
+cluster, before it knew the cluster.
 
 The Java client numbers its requests over all connections from 0, so its bootstrap connection has the first of them
-(NetworkClient.correlation; SASL requests have ids of their own). For others a client is an address and a client id
-here, whose life begins anew when all its connections were gone; where several of one name run side by side, a
-connection that did nothing but ask about the cluster is claimed to be a bootstrap, not proven.
+(NetworkClient.correlation; SASL requests have ids of their own). For other libraries a client is an address and a
+client id, and counts as restarted when all of its connections had ended. Where several clients of one name run side by
+side, a connection with only requests about the cluster is claimed to be a bootstrap, not proven.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,8 @@ JAVA = "apache-kafka-java"
 REQUEST_COLUMNS = ["conn", "number", "ts_ns", "api_key", "correlation_id", "response_last_ns", "client_id"]
 REQUEST_COLUMNS += ["software_name"]
 _FIRST_REQUESTS = 16
-"""Requests of a connection that say whose it is: the least correlation id is among them."""
+"""Number of first requests of a connection from which its client is identified: the smallest correlation id is among
+them."""
 _ASKING = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS], pa.int16())
 _METADATA = next(key for key in api_keys() if api_name(key) == "Metadata")
 _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS | HANDSHAKE_APIS], pa.int16())
@@ -49,14 +51,15 @@ BOOTSTRAP_SCHEMA = pa.schema(
         ("number", pa.int64()),
     ]
 )
-"""A connection that bootstrapped a client, and what it was asked about the cluster: requests, first, last, the first
-one's number."""
+"""A connection that bootstrapped a client, and its requests about the cluster: their count, first and last time, and
+the number of the first."""
 
 
 class Askers:
-    """What bootstrap needs of the connections of all buckets, as columns: some 200 bytes each, whatever they did.
+    """The columns of the connections of all buckets that are needed to find bootstraps: some 200 bytes per connection.
 
-    A connection's row is its number, counted on from bucket to bucket. buckets: their spilled connections.
+    A connection's row is its number, counted consecutively over the buckets. buckets: spilled connections of each
+    bucket.
     """
 
     def __init__(self, buckets: Sequence[pa.Table]) -> None:
@@ -74,7 +77,7 @@ class Askers:
         self._only_asked = np.ones(n, np.bool_)
 
     def note_requests(self, bucket: int, rows: pa.Table) -> None:
-        """Takes a batch of settled requests of a bucket."""
+        """Takes a batch of completed requests of a bucket."""
         asked, harmless = pc.is_valid(rows["api_key"]), pc.is_in(rows["api_key"], _HARMLESS)
         base = self.first_rows[bucket]
         self._only_asked[base + rows["conn"].filter(pc.and_not(asked, harmless)).to_numpy()] = False
@@ -94,7 +97,7 @@ class Askers:
         _put_first(self._software, self._greeted, conn, (grouped["greeted_min"], grouped["software_first"]))
 
     def bootstraps(self) -> list[pa.Table]:
-        """The connections that bootstrapped a client, by bucket (BOOTSTRAP_SCHEMA)."""
+        """Returns the connections that bootstrapped a client, by bucket (BOOTSTRAP_SCHEMA)."""
         client = self._client()
         of_java = np.zeros(int(client.max(initial=-1)) + 1, np.bool_)
         of_java[client[self._software.mapped(lambda name: name == JAVA, np.bool_).astype(np.bool_)]] = True
@@ -106,12 +109,13 @@ class Askers:
         return [self._table(n, rows, verdicts[rows] == PROVEN) for n in range(len(self.first_rows) - 1)]
 
     def _client(self) -> NDArray[np.int64]:
-        """The number of the client of each row: an address and a client id."""
+        """Returns the number of the client of each row: an address and a client id."""
         pairs = self.client_ips.codes.astype(np.int64) * len(self.client_ids.values) + self.client_ids.codes
         return np.asarray(np.unique(pairs, return_inverse=True)[1], np.int64)
 
     def _in_order(self, client: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Clients' connections but for brokers', client by client, in the order in which they were opened."""
+        """Returns the connections of clients, without brokers', client by client, in the order in which they were
+        opened."""
         keys = [("first_ns", "ascending"), ("conn_id", "ascending")]
         order = pc.sort_indices(self._rows, sort_keys=keys).to_numpy().astype(np.int64)
         order = order[~self.client_ids.mapped(is_broker, np.bool_).astype(np.bool_)[order]]
@@ -134,8 +138,8 @@ class Askers:
 
 
 def _by_connection(rows: pa.Table) -> pa.Table:
-    """Requests, by connection: least and greatest of what they show, and the first texts in the order of the requests
-    (they come in the order in which they are settled)."""
+    """Returns requests aggregated by connection: minima and maxima, and the first texts in the order of the requests
+    (they come in the order in which they are completed)."""
     rows = rows.sort_by("number")
     ids = rows["correlation_id"]
     own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
@@ -174,8 +178,9 @@ def _put_first(
     conn: NDArray[np.int64],
     found: tuple[pa.ChunkedArray, pa.ChunkedArray],
 ) -> None:
-    """Keeps the text of each connection's earliest request that has one. numbers: of the requests whose texts are kept,
-    by connection; found: of the connections `conn`, the number of the earliest request with a text, and the text."""
+    """Keeps the text of each connection's earliest request that has one. numbers: by connection, the number of the
+    request whose text is kept; found: for the connections `conn`, the number of the earliest request with a text, and
+    the text."""
     number = _numbers(found[0], NEVER)
     earlier = number < numbers[conn]
     rows = conn[earlier]

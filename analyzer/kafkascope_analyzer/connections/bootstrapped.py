@@ -1,4 +1,4 @@
-"""The rule of which of a client's connections bootstrapped it, over the columns of all connections (bootstrap)."""
+"""The rule by which a connection bootstrapped its client, over the columns of all connections (bootstrap)."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,20 @@ from kafkascope_parsers.kernels import inlined, kernel
 
 NEVER = np.iinfo(np.int64).max
 SASL_IDS_FROM = 0x7FFFFFF8
-"""The Java client's correlation ids of SASL requests begin here."""
+"""First of the Java client's correlation ids that are reserved for SASL requests."""
 _FIRST_IDS = 1
-"""The ApiVersions request of the bootstrap connection, or the Metadata request that waits for it, has id 0 or 1."""
+"""Highest first correlation id of a bootstrap connection: its ApiVersions request, or the Metadata request that waits
+for it, has id 0 or 1."""
 NO, CLAIMED, PROVEN = range(3)
 """Verdicts."""
 
 
 class Asked(NamedTuple):
-    """What shows whether a connection bootstrapped a client, each by row.
+    """The evidence for bootstrap connections, by row.
 
-    first_ns, last_ns: int64, segments; seen_from_start: bool; asked_ns: int64, first request about the cluster;
-    metadata_ns: int64, first Metadata answer (NEVER for none); first_id: int64, least correlation id; only_asked: bool,
-    whether it did nothing else.
+    first_ns, last_ns: int64, first and last segment; seen_from_start: bool; asked_ns: int64, first request about the
+    cluster; metadata_ns: int64, first Metadata response (NEVER for none); first_id: int64, smallest correlation id;
+    only_asked: bool, whether all of its requests are about the cluster.
     """
 
     first_ns: NDArray[np.int64]
@@ -43,8 +44,8 @@ def judge(
 ) -> None:
     """Writes the verdict of each row in `order`.
 
-    order: rows, client by client, those of one client as they were opened. client: the number of each row's client;
-    of_java: by client. verdicts: by row.
+    order: rows, client by client, those of one client in the order in which they were opened. client: the number of
+    each row's client; of_java: by client, whether it is a Java client. verdicts: by row.
     """
     last_client, alive_until, metadata_ns = np.int64(-1), np.int64(0), np.int64(NEVER)
     for row in order:
@@ -60,13 +61,14 @@ def judge(
 
 @inlined
 def _of_java(asked: Asked, row: int) -> int:
-    """The client numbers its requests over all connections."""
+    """Returns the verdict for a Java client, which numbers its requests over all connections."""
     return PROVEN if asked.first_id[row] <= _FIRST_IDS else NO
 
 
 @inlined
 def _of_others(asked: Asked, row: int, metadata_ns: int) -> int:
-    """metadata_ns: when the client had its first answer about the cluster in this run of its process."""
+    """Returns the verdict for another client. metadata_ns: when the client had its first response about the cluster
+    since its process started."""
     if asked.first_ns[row] < metadata_ns:
         return PROVEN
     return CLAIMED if asked.only_asked[row] else NO

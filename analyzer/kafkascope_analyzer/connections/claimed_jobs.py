@@ -1,8 +1,9 @@
-"""Which job an encrypted connection seems to do, by the lengths and times of its exchanges: claimed, never confirmed.
+"""Infers the job of an encrypted connection from the lengths and times of its exchanges. The result is claimed, never
+confirmed.
 
-A JVM broker writes a Fetch response as several TLS records, and holds an empty one, of some 21 bytes, back for a long
-poll; a response to Heartbeat or LeaveGroup has at most 18 bytes, and no other does; Produce sends more than it gets
-back, which names topics. The measure that decided is given with the job.
+A JVM broker writes a Fetch response as several TLS records, and delays an empty one, of some 21 bytes, until the end of
+the long poll. Only responses to Heartbeat or LeaveGroup have at most 18 bytes. A Produce request is larger than its
+response, which names topics. The measure that decided is given with the job.
 """
 
 from typing import NamedTuple
@@ -20,19 +21,20 @@ _LEAST_EXCHANGES = 10
 _HEARTBEAT_BYTES = 18
 _LEAST_HEARTBEATS = 2
 _EMPTY_BYTES = (20, 24)
-"""Bytes of an empty response to Fetch in a fetch session."""
+"""Range of the size of an empty response to Fetch in a fetch session, bytes."""
 _PRODUCED_BYTES = 36
-"""Bytes of the shortest response to Produce: it has a topic, a partition and an offset."""
+"""Size of the shortest response to Produce, bytes: it has a topic, a partition and an offset."""
 _LONG_POLL_NS = 100_000_000
 _FETCH_SHARE, _SPLIT_SHARE = 0.5, 0.2
-"""Shares of responses that are of several records or long polls, and of those that are of several records or empty."""
+"""Share of responses that have several records or end a long poll, and share of those that have several records or are
+empty, from which on a connection is taken to fetch."""
 _PRODUCE_SHARE, _MORE_BYTES, _MOST_SPLIT = 0.7, 1.5, 0.05
-"""Share of requests that have so many times the bytes of their responses, and of responses of several records beside
-them: a client that writes several requests into one record seems to get such."""
+"""Share of requests that are larger than their responses by a factor, the factor, and the largest share of responses of
+several records besides: a client that writes several requests into one record seems to get such responses."""
 
 MEASURED_COLUMNS = ["conn", "number", "request_bytes", "response_bytes", "request_last_ns", "response_ns"]
 MEASURED_COLUMNS += [RESPONSE_RECORDS]
-"""The columns of BY_LENGTHS from which jobs follow."""
+"""The columns of BY_LENGTHS from which jobs are inferred."""
 NO_API = -1
 CLAIMED = pa.schema(
     [
@@ -42,12 +44,12 @@ CLAIMED = pa.schema(
         ("claimed_first_bytes", pa.int64()),
     ]
 )
-"""The columns of `connections` that say what an encrypted connection seems to do."""
+"""The columns of `connections` with the inferred job of an encrypted connection."""
 Flags = NDArray[np.bool_]
 
 
 class _Measures(NamedTuple):
-    """Properties of each exchange that tell the job of its connection.
+    """Properties of each exchange that indicate the job of its connection.
 
     is_answered: it has a response; is_split: a response of several TLS records; is_held: one that came as late as the
     end of a long poll; is_empty: one of the length of an empty response to Fetch; is_tiny: one as short as a response
@@ -78,9 +80,9 @@ def _measures(rows: pa.Table) -> _Measures:
 
 
 def claimed_apis(rows: pa.Table, jobs: NDArray[np.int64]) -> NDArray[np.int16]:
-    """The API key that each exchange seems to be of: that of the job of its connection, where its own lengths and times
-    do not speak against it, or of the first one of a connection ApiVersions, with which clients begin; NO_API for
-    others. rows: MEASURED_COLUMNS; jobs: place in CLAIMED_JOBS, -1 for none."""
+    """Returns the API key that each exchange seems to belong to: that of the job of its connection, unless its own
+    lengths and times contradict it; ApiVersions for the first exchange of a connection, with which clients begin;
+    NO_API for others. rows: MEASURED_COLUMNS; jobs: index in CLAIMED_JOBS, -1 for none."""
     of = _measures(rows)
     found = np.full(rows.num_rows, NO_API, np.int16)
     found[rows["number"].to_numpy() == 0] = API_VERSIONS
@@ -92,7 +94,7 @@ def claimed_apis(rows: pa.Table, jobs: NDArray[np.int64]) -> NDArray[np.int16]:
 
 
 class ClaimedJobs:
-    """Counts of the exchanges of some connections, taken batch by batch: 64 bytes for each of n connections."""
+    """Counts of the exchanges of some connections, added batch by batch: 64 bytes for each of n connections."""
 
     def __init__(self, n: int) -> None:
         self.n_requests, self._n_answered, self._n_split, self._n_held, self._n_empty, self._n_tiny, self._n_larger = (
@@ -117,7 +119,7 @@ class ClaimedJobs:
             np.add.at(counts, conn[chosen], 1)
 
     def columns(self, rows: slice, is_known: NDArray[np.bool_]) -> dict[str, pa.Array]:
-        """The columns of CLAIMED of some connections; null where is_known is false."""
+        """Returns the columns of CLAIMED of some connections; null where is_known is false."""
         found = [
             self._job(conn) if known else (None, None)
             for conn, known in zip(range(rows.start, rows.stop), is_known.tolist(), strict=True)
@@ -128,7 +130,7 @@ class ClaimedJobs:
         return dict(zip(CLAIMED.names, (n_requests, jobs, reasons, first_bytes), strict=True))
 
     def _job(self, conn: int) -> tuple[str | None, str | None]:
-        """The job of a connection, and why."""
+        """Returns the job of a connection, and the reason for it."""
         n, n_split, n_held = (int(counts[conn]) for counts in (self._n_answered, self._n_split, self._n_held))
         n_empty, n_tiny, n_larger = (int(counts[conn]) for counts in (self._n_empty, self._n_tiny, self._n_larger))
         if n < _LEAST_EXCHANGES:

@@ -1,4 +1,5 @@
-"""Values of many connections of which few are distinct: each value once, and a few bytes a connection."""
+"""Dictionary-encoded values of many connections, of which few are distinct: each value once, and a few bytes per
+connection."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -16,7 +17,7 @@ _PORT_BITS = 16
 
 
 class DictionaryColumn(Generic[T]):
-    """A value for each of n rows, at first `none`. codes: int32[n], index into `values`; none is 0."""
+    """A value for each of n rows, initially `none`. codes: int32[n], index into `values`; none is 0."""
 
     def __init__(self, n: int, none: T) -> None:
         self.codes: NDArray[np.int32] = np.zeros(n, np.int32)
@@ -27,19 +28,19 @@ class DictionaryColumn(Generic[T]):
         return self.values[int(self.codes[row])]
 
     def code(self, value: T) -> int:
-        """The code of a value, a new one where it had none."""
+        """Returns the code of a value, which is new where the value had none."""
         code = self._code_of.setdefault(value, len(self.values))
         if code == len(self.values):
             self.values.append(value)
         return code
 
     def mapped(self, make: Callable[[T], R], dtype: type[np.generic]) -> NDArray[np.generic]:
-        """make(value) of each row, called once for each distinct value."""
+        """Returns make(value) for each row; make is called once for each distinct value."""
         return np.array([make(value) for value in self.values], dtype)[self.codes]
 
 
 class DistinctCodes:
-    """The distinct codes of each of many rows: 16 bytes for each. `add` takes them as they come, again and again."""
+    """The distinct codes of each of many rows, 16 bytes for each pair. `add` takes them in any order and repeatedly."""
 
     def __init__(self) -> None:
         self._pairs = np.empty(0, _PAIR)
@@ -47,7 +48,7 @@ class DistinctCodes:
         self._n_fresh = 0
 
     def add(self, rows: NDArray[np.int64], codes: NDArray[np.int64], ts_ns: NDArray[np.int64] | int = 0) -> None:
-        """Codes of rows, both from 0 to 2**31 - 1, and when each was seen."""
+        """Adds codes of rows, both from 0 to 2**31 - 1, with the times at which they were seen."""
         pairs = np.empty(len(rows), _PAIR)
         pairs["key"], pairs["ts_ns"] = rows << _CODE_BITS | codes, ts_ns
         self._fresh.append(_distinct(pairs))
@@ -56,7 +57,8 @@ class DistinctCodes:
             self._settle()
 
     def part(self, rows: slice) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The codes of some rows, by time and then code: where each row's end (int32[n + 1], from 0), and all codes."""
+        """Returns the codes of some rows, by time and then code: the end of each row's codes (int32[n + 1], from 0),
+        and all codes."""
         self._settle()
         first, last = np.searchsorted(self._pairs["key"], [rows.start << _CODE_BITS, rows.stop << _CODE_BITS])
         pairs = self._pairs[first:last]
@@ -65,12 +67,12 @@ class DistinctCodes:
         return ends.astype(np.int32), code[np.lexsort((code, pairs["ts_ns"], row))]
 
     def pairs(self) -> NDArray[np.int64]:
-        """All rows with their codes, and when each pair was seen first, to be saved: int64[n, 2]."""
+        """Returns all rows with their codes, and when each pair was first seen, to be saved: int64[n, 2]."""
         self._settle()
         return self._pairs.view(np.int64).reshape(-1, 2)
 
     def resume(self, pairs: NDArray[np.int64]) -> None:
-        """Goes on from such pairs."""
+        """Continues from saved pairs."""
         self._pairs = np.ascontiguousarray(pairs).view(_PAIR).reshape(-1)
 
     def _settle(self) -> None:
@@ -82,22 +84,23 @@ class DistinctCodes:
 _CODE_BITS = 32
 _PAIR = np.dtype([("key", np.int64), ("ts_ns", np.int64)])
 _SETTLED_PAIRS = 1 << 16
-"""Fewer are not sorted into the others yet."""
+"""Fewer new pairs are not merged into the sorted ones yet."""
 
 
 def _distinct(pairs: NDArray[np.void]) -> NDArray[np.void]:
-    """Each key once, in order, and when it was seen first."""
+    """Returns each key once, sorted, with the time at which it was first seen."""
     return np.asarray(pairs[firsts(np.ascontiguousarray(pairs["key"]), np.ascontiguousarray(pairs["ts_ns"]))])
 
 
 def firsts(rows: NDArray[np.int64], ts_ns: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Where each distinct row stands first: by time where that is given, else in the order given."""
+    """Returns the index of the first occurrence of each distinct row: by time where that is given, else in the order
+    given."""
     order = np.argsort(rows, kind="stable") if ts_ns is None else np.lexsort((ts_ns, rows))
     return np.asarray(order[first_of_runs(rows[order])], np.int64)
 
 
 def put_texts(coded: DictionaryColumn[str | None], rows: NDArray[np.int64], texts: pa.ChunkedArray) -> None:
-    """Sets texts (nulls among them) of rows that have none yet; rows: each at most once."""
+    """Sets texts, which may be null, of rows that have none yet; rows: each at most once."""
     fresh = (coded.codes[rows] == 0) & np.asarray(texts.is_valid())
     chosen = texts.filter(pa.array(fresh)).combine_chunks().dictionary_encode()
     codes = np.array([coded.code(text) for text in chosen.dictionary.to_pylist()], np.int32)

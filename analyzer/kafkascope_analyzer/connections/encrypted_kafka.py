@@ -1,9 +1,9 @@
-"""Which servers of TLS connections that are not decrypted speak Kafka.
+"""Finds the servers of undecrypted TLS connections that speak Kafka.
 
-A server does for sure where the cluster advertises it, where the host name that a client asked it for is one that the
-cluster advertises on that port, or where Kafka was read on another connection to it. Else by the lengths of records,
-and only where the port is not usual for another protocol and no client says in its hello which protocols it speaks
-(ALPN), as those of the web do:
+It is certain where the cluster advertises the server, where a client's server name (SNI) is a host name that the
+cluster advertises on that port, or where Kafka was read on another connection to the server. Otherwise the lengths of
+records decide, and only where the port is not usual for another protocol and no client has ALPN in its hello, as web
+clients do:
 
 - the first exchange of most connections has the sizes of ApiVersions (a short request, and a long list in one TLS
   record), and messages of three TLS records or more end as those of Produce and Fetch do, with one of three bytes: no
@@ -26,10 +26,12 @@ from kafkascope_parsers.framing.layout import TLS
 EVIDENCE_COLUMNS = ["protocol", "client_ip", "server_ip", "server_port", "seen_from_start"]
 EVIDENCE_COLUMNS += ["n_by_lengths", "first_request_bytes", "first_response_bytes", "n_record_ends", "offers_alpn"]
 _REQUEST_BYTES, _RESPONSE_BYTES = range(18, 160), range(150, 2_500)
-"""Sizes of ApiVersions: with a client id and the name of the client's software; of 25 to 120 APIs, with features."""
+"""Sizes of ApiVersions requests and responses: a request with a client id and the name of the client's software; a
+response with 25 to 120 APIs, with features."""
 _LEAST_ENDS = 3
 _GREETED_SHARE = 0.5
-"""Share of connections whose first exchange has these sizes: some clients were told a version and do not ask."""
+"""Share of connections whose first exchange must have these sizes: some clients are configured with a version and do
+not send ApiVersions."""
 OTHER_PORTS = frozenset(
     {25, 143, 110, 389, 443, 465, 563, 587, 636, 853, 990, 993, 995, 1433, 1521, 2376, 2379, 2380, 3269, 3306, 3389}
     | {5061, 5222, 5223, 5432, 5671, 5986, 6379, 6443, 6514, 8080, 8443, 8883, 9200, 9243, 9300, 10250, 11211, 27017}
@@ -39,8 +41,8 @@ OTHER_PORTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    """What is known of an encrypted connection. begun: whether the first exchange is known; greeting: bytes of its
-    response where it looks like ApiVersions, else 0."""
+    """Facts about an encrypted connection. begun: whether the first exchange is known; greeting: bytes of its response
+    where it looks like ApiVersions, else 0."""
 
     client: str
     server: Endpoint
@@ -51,7 +53,8 @@ class _Connection:
 
 
 def kafka_servers(connections: Iterable[pa.Table], known: Set[Endpoint]) -> frozenset[Endpoint]:
-    """The servers of encrypted connections that speak Kafka. connections: EVIDENCE_COLUMNS; known: servers that do."""
+    """Returns the servers of encrypted connections that speak Kafka. connections: EVIDENCE_COLUMNS; known: servers that
+    certainly do."""
     by_server = defaultdict[Endpoint, list[_Connection]](list)
     for connection in _encrypted(connections):
         by_server[connection.server].append(connection)
@@ -71,7 +74,7 @@ def kafka_servers(connections: Iterable[pa.Table], known: Set[Endpoint]) -> froz
 
 
 def _encrypted(connections: Iterable[pa.Table]) -> Iterator[_Connection]:
-    """The connections on which something was asked."""
+    """Yields the connections with at least one request."""
     for table in connections:
         rows = table.select(EVIDENCE_COLUMNS)
         rows = rows.filter(pc.and_(pc.equal(rows["protocol"], TLS), pc.greater(rows["n_by_lengths"], 0)))
@@ -85,11 +88,11 @@ def _encrypted(connections: Iterable[pa.Table]) -> Iterator[_Connection]:
 
 
 def _is_free(server: Endpoint, connections: Iterable[_Connection]) -> bool:
-    """Whether nothing says that a server speaks something else."""
+    """Whether nothing shows that a server speaks another protocol."""
     return server[1] not in OTHER_PORTS and not any(one.offers for one in connections)
 
 
 def _may_be_kafka(server: Endpoint, connections: list[_Connection]) -> bool:
-    """Whether a server is free, and most of its connections begin as Kafka's do."""
+    """Whether nothing shows another protocol, and most connections of the server begin as Kafka's do."""
     n_greeted, n_begun = sum(one.greeting > 0 for one in connections), sum(one.begun for one in connections)
     return _is_free(server, connections) and n_greeted > 0 and n_greeted >= _GREETED_SHARE * n_begun

@@ -1,9 +1,9 @@
-"""Which addresses a host name stands for: by DNS answers in the capture, else by the names that a pcapng file keeps
-beside its packets, else by a hosts file of the user, else by the names that TLS clients asked servers for.
+"""Resolves host names to addresses: by DNS answers in the capture, else by the name resolution blocks of a pcapng file,
+else by a hosts file of the user, else by the server names (SNI) of TLS clients.
 
-Hosts syntax (hosts(5)): an address, then names, `#` begins a comment. Names compare without case and last dot. A short
-advertised name may have been asked for with a search domain behind it (resolv.conf(5)): it counts where only one such
-name was answered.
+Hosts syntax (hosts(5)): an address, then names, `#` begins a comment. Names are compared without case and trailing dot.
+A short advertised name may have been looked up with a search domain after it (resolv.conf(5)): that counts where only
+one such name was answered.
 """
 
 import ipaddress
@@ -15,13 +15,14 @@ from kafkascope_parsers.errors import UsageError
 Entry = tuple[str, str]
 """Name and address."""
 Times = tuple[int, int]
-"""When DNS first and last answered with an address."""
+"""Times at which DNS first and last answered with an address."""
 BY_DNS, BY_FILE, BY_HOSTS = "DNS", "the names in the capture file", "the hosts file"
 BY_SERVER_NAME = "the server name in TLS hellos"
 
 
 def read_hosts(path: Path) -> tuple[Entry, ...]:
-    """The entries of a hosts file. Raises UsageError with file and line where it cannot be read or is none."""
+    """Returns the entries of a hosts file. Raises UsageError with file and line where it cannot be read or
+    is not one."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -44,8 +45,8 @@ def _entries(path: Path, text: str) -> Iterator[Entry]:
 
 
 class HostNames:
-    """Addresses by host name. hosts: of the hosts file; recorded: of name resolution blocks (pcapng, section 4.5),
-    which the program that captured wrote from its own look-ups."""
+    """Addresses by host name. hosts: entries of the hosts file; recorded: entries of name resolution blocks (pcapng,
+    section 4.5), which the capturing program wrote from its own look-ups."""
 
     def __init__(self, hosts: Iterable[Entry] = (), recorded: Iterable[Entry] = ()) -> None:
         self._answers: dict[str, dict[str, Times]] = {}
@@ -53,18 +54,18 @@ class HostNames:
         self._kept = ((_by_name(recorded), BY_FILE), (_by_name(hosts), BY_HOSTS), (self._asked, BY_SERVER_NAME))
 
     def note_answer(self, name: str, addresses: Iterable[str], ts_ns: int) -> None:
-        """Takes a DNS answer with addresses, of that time."""
+        """Adds a DNS answer with addresses, and its time."""
         known = self._answers.setdefault(_plain(name), {})
         for address in addresses:
             first_ns, last_ns = known.get(address, (ts_ns, ts_ns))
             known[address] = min(first_ns, ts_ns), max(last_ns, ts_ns)
 
     def note_server_name(self, name: str, address: str) -> None:
-        """Takes the name that a TLS client asked the server at an address for."""
+        """Adds the server name (SNI) that a TLS client sent to an address."""
         self._asked.setdefault(_plain(name), set()).add(address)
 
     def addresses(self, host: str) -> tuple[frozenset[str], str | None]:
-        """(addresses of the host, what resolved them); a literal address resolves itself (None)."""
+        """Returns (addresses of the host, what resolved them); a literal address resolves itself (None)."""
         try:
             return frozenset([str(ipaddress.ip_address(host.partition("%")[0]))]), None
         except ValueError:
@@ -78,12 +79,12 @@ class HostNames:
         return frozenset(), None
 
     def answered(self, host: str) -> Mapping[str, Times]:
-        """With which addresses DNS answered for the host, and when."""
+        """Returns the addresses with which DNS answered for the host, and when."""
         name = _plain(host)
         return self._answers.get(name) or self._longer(name)
 
     def _longer(self, name: str) -> Mapping[str, Times]:
-        """Addresses of the one name that was answered and is this one with a domain behind it."""
+        """Returns the addresses of the one answered name that is this one followed by a domain."""
         longer = [answered for answered in self._answers if answered.startswith(name + ".")] if name else []
         return self._answers[longer[0]] if len(longer) == 1 else {}
 

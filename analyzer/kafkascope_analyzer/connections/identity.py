@@ -1,4 +1,4 @@
-"""Names of connections: the stable connection id, addresses as text, the Community ID.
+"""Identifiers of connections: the stable connection id, addresses as text, the Community ID.
 
 A connection id is a hash of both endpoints and the time of the first SYN (or first segment), so it is the same however
 the capture was cut into files, blocks or buckets.
@@ -23,11 +23,12 @@ _COMMUNITY_VERSION = b"1:"
 _SHA1_BYTES, _SHA1_BASE64 = 20, 28
 _ID_HEX_DIGITS = 16
 CONNECTION_ID = np.dtype(f"S{_ID_HEX_DIGITS}")
-"""64 bits: a billion connections collide with a chance of 3 %, a million with one of 3 in 100 million."""
+"""A connection id has 64 bits: among a billion connections the chance of a collision is 3 %, among a million it is 3 in
+100 million."""
 
 
 def address_text(halves: NDArray[np.uint64]) -> pa.StringArray:
-    """Addresses uint64[n, 2] (high, low half; IPv4 as ::ffff:a.b.c.d) as people write them. One Python step per
+    """Returns addresses uint64[n, 2] (high, low half; IPv4 as ::ffff:a.b.c.d) as people write them. One Python step per
     distinct address.
     """
     distinct, which = distinct_rows(halves)
@@ -44,8 +45,8 @@ def _address(high: int, low: int) -> ipaddress.IPv4Address | ipaddress.IPv6Addre
 def connection_ids(
     addresses: NDArray[np.uint64], ports: NDArray[np.uint16], first_ns: NDArray[np.int64]
 ) -> NDArray[np.bytes_]:
-    """Connection ids (CONNECTION_ID[n]): the first 8 bytes of BLAKE2b, in hex, of both ends and the time in network
-    byte order.
+    """Returns connection ids (CONNECTION_ID[n]): the first 8 bytes of BLAKE2b, in hex, over both ends and the time in
+    network byte order.
 
     addresses: uint64[n, 2, 2] (connection, side, half), ports: uint16[n, 2], first_ns: first SYN or segment.
     """
@@ -57,12 +58,12 @@ def connection_ids(
 
 
 def id_texts(ids: NDArray[np.bytes_]) -> pa.StringArray:
-    """Connection ids as texts, which lie where the ids do."""
+    """Returns connection ids as texts, without copying them."""
     return _texts(ids.view(np.uint8), _ID_HEX_DIGITS)
 
 
 def community_ids(addresses: NDArray[np.uint64], ports: NDArray[np.uint16]) -> pa.StringArray:
-    """Community ID 1 with seed 0 (github.com/corelight/community-id-spec). Shapes as in connection_ids."""
+    """Returns Community ID 1 with seed 0 (github.com/corelight/community-id-spec). Shapes as in connection_ids."""
     addresses, ports = _in_order(addresses, ports)
     is_v4 = ((addresses[..., 0] == 0) & (addresses[..., 1] >> np.uint64(32) == _V4_MAPPED)).all(axis=1)
     whole = _wire(addresses, ">u8")
@@ -75,7 +76,7 @@ def community_ids(addresses: NDArray[np.uint64], ports: NDArray[np.uint16]) -> p
 
 
 def _community_digests(addresses: NDArray[np.uint8], ports: NDArray[np.uint16]) -> NDArray[np.uint8]:
-    """SHA-1 of seed, addresses (uint8[n, 2, width]), protocol, padding and ports: uint8[n, 20]."""
+    """Returns SHA-1 of seed, addresses (uint8[n, 2, width]), protocol, padding and ports: uint8[n, 20]."""
     n = len(ports)
     width = addresses.shape[1] * addresses.shape[2]
     data = np.zeros((n, 2 + width + 2 + 4), np.uint8)
@@ -87,7 +88,8 @@ def _community_digests(addresses: NDArray[np.uint8], ports: NDArray[np.uint16]) 
 
 
 def _base64(digests: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Base64 of each row of 20 bytes: with a zero after them they are 28 digits, of which the last is padding."""
+    """Returns base64 of each row of 20 bytes: with a zero byte after them they are 28 digits, of which the last is
+    padding."""
     padded = np.zeros((len(digests), _SHA1_BYTES + 1), np.uint8)
     padded[:, :_SHA1_BYTES] = digests
     texts = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, _SHA1_BASE64).copy()
@@ -98,7 +100,7 @@ def _base64(digests: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _in_order(
     addresses: NDArray[np.uint64], ports: NDArray[np.uint16]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-    """Both with the lesser end of each connection first."""
+    """Returns addresses and ports with the smaller end of each connection first."""
     above = ports[:, 0] > ports[:, 1]
     for half in (1, 0):
         one, other = addresses[:, 0, half], addresses[:, 1, half]
@@ -110,25 +112,25 @@ def _in_order(
 
 
 def _wire(values: NDArray[np.generic], kind: str) -> NDArray[np.uint8]:
-    """Numbers in network byte order: the last axis as bytes."""
+    """Returns numbers in network byte order: the last axis as bytes."""
     return np.ascontiguousarray(values.astype(kind)).view(np.uint8)
 
 
 def _rows(data: NDArray[np.uint8]) -> Iterator[bytes]:
-    """The rows of a matrix of bytes."""
+    """Yields the rows of a matrix of bytes."""
     raw, width = data.tobytes(), data.shape[1]
     return (raw[at : at + width] for at in range(0, len(raw), width))
 
 
 def _texts(raw: bytes | NDArray[np.uint8], width: int) -> pa.StringArray:
-    """Texts of one width that stand one after the other."""
+    """Returns texts of equal width from consecutive bytes."""
     ends = np.arange(0, len(raw) + 1, width, dtype=np.int32)
     return pa.StringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(raw))
 
 
 def request_ids(conn_ids: pa.Array, conn: NDArray[np.int64], numbers: NDArray[np.int64]) -> pa.Array:
-    """Request ids: the connection's id, a hyphen, and the number of the request on it; `r` and a number for a response
-    without request (below zero).
+    """Returns request ids: the connection's id, a hyphen, and the number of the request on it; `r` and a number for a
+    response without request (below zero).
 
     conn_ids: by connection number; conn, numbers: one each per request.
     """
@@ -152,9 +154,8 @@ def _write_request_ids(
     ends: NDArray[np.int32],
     out: NDArray[np.uint8],
 ) -> int:
-    """Writes the texts one after the other and where each ends; returns the length of all. ids: those of all
-    connections, one after the other. A request often has several rows, which follow each other: its digits are found
-    for the first."""
+    """Writes the texts one after the other and the end of each; returns their total length. ids: the connection ids,
+    one after the other. Rows of one request often follow each other: its digits are computed for the first."""
     at = 0
     for i in range(len(conn)):
         for k in range(_ID_HEX_DIGITS):

@@ -1,8 +1,8 @@
-"""Who led which topic-partition when, as the brokers reported it.
+"""The leader of each topic-partition over time, as the brokers reported it.
 
-Leader epochs only rise while a topic lives, so what a broker with old metadata says later is passed over (KIP-320); a
-topic made anew under the same name has another id and begins again. What the controller itself says is never old: with
-ZooKeeper topics may have no id, and it alone shows that an epoch begins again.
+Leader epochs only rise while a topic exists, so later reports of a broker with old metadata are ignored (KIP-320). A
+topic that is created again under the same name has another id, and its epochs begin again. Reports of the controller
+itself are never old: with ZooKeeper topics may have no id, and only the controller shows that an epoch begins again.
 """
 
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 UNKNOWN = -1
-"""The node where no report names one."""
+"""Stands for the node where no report names one."""
 
 
 @dataclass(slots=True)
 class _Advertised:
-    """What the responses and requests say of one topic-partition: times and nodes, the newest epoch and the topic's id;
-    by_controller: whether the controller itself reported any of it, so that a response without an epoch changes
-    nothing."""
+    """Reports of responses and requests about one topic-partition: times and nodes, the newest epoch and the topic's
+    id; by_controller: whether the controller itself reported any of it, in which case a response without an epoch is
+    ignored."""
 
     times: list[int] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
@@ -30,7 +30,7 @@ class _Advertised:
     by_controller: bool = False
 
     def add(self, leader: "_Leader") -> None:
-        """Takes the next report, unless it is older than what is known."""
+        """Adds the next report, unless it is older than the known ones."""
         topic_id, epoch = leader.topic_id, leader.epoch
         if topic_id is not None and topic_id != self.topic_id:
             if self.topic_id is not None:
@@ -48,7 +48,7 @@ class _Advertised:
 
 
 class _Leader(NamedTuple):
-    """A row of `topology` about a topic-partition's leader; from_controller: whether the controller said so."""
+    """A row of `topology` about a topic-partition's leader; from_controller: whether the controller reported it."""
 
     topic: str | None
     topic_id: str | None
@@ -60,16 +60,16 @@ class _Leader(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """The nodes that were reported to lead some partitions around some times, UNKNOWN for none: in the last report up
-    to each time, and in the first one after it."""
+    """The reported leaders of partitions around given times, UNKNOWN for none: in the last report up to each time, and
+    in the first one after it."""
 
     before: NDArray[np.int64]
     after: NDArray[np.int64]
 
 
 class Leaders:
-    """Leader of each topic-partition over time, as brokers and the controller said. topology: rows in time order;
-    topics: name by id.
+    """Leader of each topic-partition over time, as reported by brokers and the controller. topology: rows in time
+    order; topics: names by id.
     """
 
     def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
@@ -85,14 +85,14 @@ class Leaders:
         self._places = pa.array([f"{topic}-{partition}" for topic, partition in advertised], pa.string())
         n_reports = [len(place.times) for place in known]
         self._ends = np.cumsum([0, *n_reports, 0])
-        """The reports of a place are those from its end of the one before to its own; the last place has none."""
+        """The reports of place i are those from _ends[i] to before _ends[i + 1]; the last place has none."""
         ts_ns = np.array([ts_ns for place in known for ts_ns in place.times], np.int64)
         self._nodes = np.array([*(node for place in known for node in place.nodes), UNKNOWN], np.int64)
         self._times = np.unique(ts_ns)
         self._order = self._order_of(np.repeat(np.arange(len(known)), n_reports), ts_ns)
 
     def reported(self, topics: pa.ChunkedArray, partitions: pa.ChunkedArray, ts_ns: NDArray[np.int64]) -> Reported:
-        """The nodes that were reported to lead partitions around the times. topics: by name, null for none."""
+        """Returns the reported leaders of partitions around the times. topics: by name, null for none."""
         places = pc.binary_join_element_wise(topics, pc.cast(partitions, pa.string()), "-")
         place = pc.fill_null(pc.index_in(places, self._places), len(self._places)).to_numpy().astype(np.int64)
         after = np.searchsorted(self._order, self._order_of(place, ts_ns), "right")
@@ -101,5 +101,5 @@ class Leaders:
         return Reported(np.where(has_before, nodes[after - 1], UNKNOWN), np.where(has_after, nodes[after], UNKNOWN))
 
     def _order_of(self, place: NDArray[np.int64], ts_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers that sort by place, then by time, as far as reports tell times apart."""
+        """Returns numbers that sort by place, then by time, with times between the same reports being equal."""
         return place * (len(self._times) + 1) + np.searchsorted(self._times, ts_ns, "right")

@@ -1,4 +1,4 @@
-"""Rows of `connections`: how each TCP connection came, went, and what it spoke."""
+"""Rows of `connections`: how each TCP connection was opened and closed, and its protocol."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -59,9 +59,9 @@ _OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
 
 
 _COUNTED = ("client_ids", "api_versions_used", "roles", "capture_points")
-"""Lists of `connections` that are not noted once."""
+"""List columns of `connections` that do not come from single notes."""
 _REQUESTED = ("software_name", "software_version", "sasl_mechanism")
-"""Texts of `connections` that requests show."""
+"""Text columns of `connections` that come from requests."""
 _LISTS = frozenset(
     column.name for column in CONNECTIONS.columns if column.type == STRINGS and column.name not in _COUNTED
 )
@@ -73,28 +73,28 @@ _NUMBERS = frozenset(
     and column.name.startswith(("tls_", "zookeeper_", "session_"))
     and column.name not in ("tls_decrypted", "tls_bytes")
 )
-"""What a connection notes once as a number, or as a flag; of several the last counts."""
+"""Numbers and flags that a connection notes once; of several the last counts."""
 _VERSION_BITS = 16
 _LEAST_VERSION = -(1 << 15)
-"""An API key and version as one number."""
+"""Offset that makes an API key and version one number."""
 _NO_NUMBER = -1
 
 _TIMES = tuple(
     name for name in CONNECTIONS.schema.names if f"{name.removesuffix('_ns')}_ts" in CONNECTIONS.schema.names
 )
-"""Times in nanoseconds since the epoch, each of which has a column in microseconds beside it."""
+"""Times in nanoseconds since the epoch that have a second column, in microseconds."""
 
 SLICE_ROWS = 8192
 """Rows made at a time: each names every version that its broker offers, a kilobyte or more."""
 
 
 class ConnectionFacts:
-    """What is known of the connections of one bucket, by connection number; requests are noted batch by batch. Some
-    100 bytes each beside `raw`, as long as few of their texts are distinct.
+    """Facts about the connections of one bucket, by connection number; requests are added batch by batch. Some 100
+    bytes each besides `raw`, as long as few of their texts are distinct.
 
-    raw: the spilled connections (see scan.connection_state); claims: of all connections whose requests are known by
-    the lengths of TLS records, their conn_id and columns of `connections`; network_times: network_times.NETWORK_TIMES
-    of all connections, where there are several capture points.
+    raw: the spilled connections (see scan.connection_state); claims: for all connections whose requests are known by
+    the lengths of TLS records, conn_id and columns of `connections`; network_times: network_times.NETWORK_TIMES of all
+    connections, where there are several capture points.
     """
 
     def __init__(
@@ -127,13 +127,13 @@ class ConnectionFacts:
         self._network = network_columns(self.raw, network_times) if network_times is not None else {}
 
     def names(self) -> pa.Table:
-        """conn_id, endpoints, node_id, client_side and decoded_by by connection number."""
+        """Returns conn_id, endpoints, node_id, client_side and decoded_by by connection number."""
         columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port", "client_side"]
         decoded_by = pc.if_else(self.raw["is_decrypted"], TLS_KEYS, pc.if_else(self.by_lengths, TLS_LENGTHS, PLAIN))
         return self.raw.select(columns).append_column("node_id", self.node_ids).append_column("decoded_by", decoded_by)
 
     def note_requests(self, rows: pa.Table) -> None:
-        """Takes a batch of settled requests."""
+        """Adds a batch of completed requests."""
         conn = rows["conn"].to_numpy()
         asked = np.asarray(pc.is_valid(rows["api_key"]))
         np.add.at(self.n_requests, conn[asked], 1)
@@ -147,7 +147,7 @@ class ConnectionFacts:
             self._note_texts(name, given, given["ts_ns"].to_numpy())
 
     def added_up(self) -> dict[str, Any]:
-        """The counts, client ids and texts that were noted of requests, to be saved."""
+        """Returns the counts, client ids and texts from requests, to be saved."""
         texts = {name: self.texts[name] for name in _REQUESTED if name in self.texts}
         return {
             "numbers": [self.n_requests, self.n_responses, self.n_errors],
@@ -157,7 +157,7 @@ class ConnectionFacts:
         }
 
     def resume(self, added_up: dict[str, Any]) -> None:
-        """Goes on from what an earlier run has noted of requests; after all notes, before the first request."""
+        """Continues from the saved facts of an earlier run; called after all notes, before the first request."""
         for mine, saved in zip((self.n_requests, self.n_responses, self.n_errors), added_up["numbers"], strict=True):
             mine[: len(saved)] = saved
         pairs, client_ids = added_up["client_ids"]
@@ -174,7 +174,7 @@ class ConnectionFacts:
                 put_texts(self.texts[name], conn, texts)
 
     def note(self, notes: pa.Table) -> None:
-        """Takes a batch of what connections showed once (scan.connection_notes.NOTES_SCHEMA)."""
+        """Adds a batch of facts that connections showed once (scan.connection_notes.NOTES_SCHEMA)."""
         for name in pc.unique(notes["what"]).to_pylist():
             given = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
             if name in _NUMBERS:
@@ -186,13 +186,13 @@ class ConnectionFacts:
                 self._note_texts(name, given.rename_columns(["conn", name]), None)
 
     def _note_client_ids(self, given: pa.Table) -> None:
-        """Takes the client ids of requests."""
+        """Adds the client ids of requests."""
         texts = given["client_id"].combine_chunks().dictionary_encode()
         codes = np.array([self._client_id_codes.code(text) for text in texts.dictionary.to_pylist()], np.int64)
         self.client_ids.add(given["conn"].to_numpy(), codes[texts.indices.to_numpy()], given["ts_ns"].to_numpy())
 
     def _note_texts(self, name: str, given: pa.Table, ts_ns: NDArray[np.int64] | None) -> None:
-        """The first text counts: by time where that is known, else in the order given."""
+        """Sets texts of connections. The first text counts: by time where that is known, else in the order given."""
         conn = given["conn"].to_numpy()
         first = firsts(conn, ts_ns)
         if len(first) and name not in self.texts:
@@ -201,7 +201,7 @@ class ConnectionFacts:
             put_texts(self.texts[name], conn[first], given[name].take(pa.array(first)))
 
     def text_columns(self, rows: slice) -> dict[str, pa.Array]:
-        """What some connections said of themselves."""
+        """Returns the texts of some connections."""
         found = {name: self._values(name).take(pa.array(coded.codes[rows])) for name, coded in self.texts.items()}
         ends, codes = self.client_ids.part(rows)
         found["client_ids"] = pa.ListArray.from_arrays(pa.array(ends), self._values("client_ids").take(pa.array(codes)))
@@ -214,7 +214,7 @@ class ConnectionFacts:
         return found
 
     def _values(self, name: str) -> pa.Array:
-        """The distinct texts of a column, those of versions taken apart; made when they are first asked for."""
+        """Returns the distinct texts of a column, with those of versions split; made on first use."""
         if name not in self._texts:
             coded = self._client_id_codes if name == "client_ids" else self.texts[name]
             values = pa.array(coded.values, pa.string())
@@ -222,15 +222,17 @@ class ConnectionFacts:
         return self._texts[name]
 
     def claim_columns(self, rows: slice) -> dict[str, pa.Array]:
-        """The columns of CLAIMED of some connections; null where the lengths of TLS records do not show them."""
+        """Returns the columns of CLAIMED of some connections; null where the lengths of TLS records do not
+        show them."""
         return {name: self._claims[name][rows] for name in CLAIMED.names}
 
     def view_columns(self, rows: slice) -> dict[str, pa.Array]:
-        """What the views of several capture points show of some connections; nothing where there are no points."""
+        """Returns the columns about the views of several capture points for some connections; none where there are no
+        points."""
         return {name: column[rows] for name, column in self._network.items()}
 
     def node_columns(self, rows: slice) -> dict[str, pa.Array]:
-        """What is known of the nodes behind some connections."""
+        """Returns the columns about the nodes behind some connections."""
         given = pa.array(self._known[rows])
         protocol = _named(self.raw["protocol"][rows], _NO_NODE)
         return {
@@ -242,8 +244,9 @@ class ConnectionFacts:
 
 
 def _places(raw: pa.Table, cluster: Cluster) -> tuple[list[tuple[Endpoint, Node | None]], NDArray[np.int64]]:
-    """Endpoints of servers with their nodes, and which of these each connection had. Of an address that several nodes
-    had one after the other, a connection had the one that it was when the connection ended: none outlives its end."""
+    """Returns the endpoints of servers with their nodes, and the index of the endpoint of each connection. For an
+    address that several nodes had one after the other, a connection has the node at its end: a connection does not
+    outlive the change."""
     ends = ServerEndpoints(raw)
     places, which = [(end, cluster.nodes.get(end)) for end in ends.distinct], ends.which.copy()
     ended_ns = pc.coalesce(raw["close_ns"], raw["last_ns"]).to_numpy()
@@ -257,15 +260,16 @@ def _places(raw: pa.Table, cluster: Cluster) -> tuple[list[tuple[Endpoint, Node 
 
 
 def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
-    """The advertised endpoint that a connection to `end` most likely went by: itself, else one of the same port."""
+    """Returns the advertised endpoint that a connection to `end` most likely used: `end` itself, else one with the same
+    port."""
     if end in advertised:
         return end
     return next((known for known in advertised if known[1] == end[1]), None)
 
 
 def connection_rows(facts: ConnectionFacts, roles: pa.Table, cluster: str) -> Iterator[pa.Table]:
-    """Rows of `connections`, SLICE_ROWS at a time. roles: added-up role counts (roles.PARTIAL_SCHEMA); cluster: of all
-    these connections."""
+    """Yields rows of `connections`, SLICE_ROWS at a time. roles: aggregated role counts (roles.PARTIAL_SCHEMA);
+    cluster: the cluster of all these connections."""
     conn = roles["conn"].to_numpy()
     for first in range(0, facts.raw.num_rows, SLICE_ROWS):
         chosen = np.flatnonzero((conn >= first) & (conn < first + SLICE_ROWS))
@@ -273,7 +277,7 @@ def connection_rows(facts: ConnectionFacts, roles: pa.Table, cluster: str) -> It
 
 
 def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table, cluster: str) -> pa.Table:
-    """The rows of SLICE_ROWS connections; roles: theirs."""
+    """Returns the rows of SLICE_ROWS connections; roles: role counts of these connections."""
     raw = facts.raw.slice(first, SLICE_ROWS)
     n = raw.num_rows
     part = slice(first, first + n)
@@ -303,8 +307,8 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table, cluster: str
 
 
 def _alert_columns(columns: dict[str, pa.ChunkedArray | pa.Array], n: int) -> dict[str, pa.Array]:
-    """The TLS alerts of the two ends of n connections: those of the sides, which columns has, by which is the client;
-    for want of such, that there was one that is encrypted."""
+    """Returns the TLS alerts of client and server of n connections, from those of the two sides in columns; where there
+    are none, whether there was an encrypted alert."""
     is_second = pc.equal(columns["client_side"], 1)
     nothing = pa.nulls(n, pa.string())
     first, second = columns.get("tls_alert_0", nothing), columns.get("tls_alert_1", nothing)
@@ -319,9 +323,9 @@ def _alert_columns(columns: dict[str, pa.ChunkedArray | pa.Array], n: int) -> di
 
 
 def _principals(columns: dict[str, pa.ChunkedArray | pa.Array], n: int, by_lengths: pa.Array) -> pa.Array:
-    """The users of n connections: of SASL; else the subject of the client's certificate, if the server took it and
-    answered. Of a connection that is decrypted it is known that there was no SASL, of others it is not. by_lengths:
-    whether requests are known by the lengths of TLS records."""
+    """Returns the users of n connections: the one of SASL; else the subject of the client's certificate, if the server
+    accepted it and answered. For a decrypted connection it is known that there was no SASL, for others it is not.
+    by_lengths: whether requests are known by the lengths of TLS records."""
     nothing = pa.nulls(n, pa.string())
     principal, subject = columns.get("principal", nothing), columns.get("tls_client_subject", nothing)
     is_answered = pc.or_(
@@ -338,14 +342,14 @@ def _typed(columns: dict[str, pa.ChunkedArray | pa.Array], field: pa.Field, n: i
 
 
 def _role_columns(roles: pa.Table, rows: slice) -> dict[str, pa.Array]:
-    """The roles of some connections that were not refused, and the one that most requests served."""
+    """Returns the roles of some connections that were not refused, and the one with the most requests."""
     kept = roles.filter(pc.or_(pc.greater(roles["n_confirmed"], 0), pc.equal(roles["n_refused"], 0)))
     counted = kept.group_by(["conn", "role"], use_threads=False).aggregate([("n_requests", "sum")])
     counted = counted.sort_by([("conn", "ascending"), ("role", "ascending")])
     conn, n = counted["conn"].to_numpy(), counted["n_requests_sum"].to_numpy()
     names = flat(counted["role"])
     ends = np.searchsorted(conn, np.arange(rows.start, rows.stop + 1)).astype(np.int32)
-    first = firsts(conn, -n)  # of several that served as many, the first by name
+    first = firsts(conn, -n)  # of several roles with equally many requests, the first by name
     primary = np.full(rows.stop - rows.start, -1, np.int64)
     primary[conn[first] - rows.start] = first
     return {
@@ -355,19 +359,19 @@ def _role_columns(roles: pa.Table, rows: slice) -> dict[str, pa.Array]:
 
 
 def _version_text(code: int) -> str:
-    """An API and version by their number."""
+    """Returns an API and version from their number, as text."""
     version = (code & ((1 << _VERSION_BITS) - 1)) + _LEAST_VERSION
     return f"{api_name(code >> _VERSION_BITS)}:{version}"
 
 
 def _named(codes: pa.ChunkedArray, names: dict[int, str]) -> pa.Array:
-    """The name of each code; null for a code that has none."""
+    """Returns the name of each code; null for a code that has none."""
     coded = flat(codes).dictionary_encode()
     return pa.array([names.get(code) for code in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
 
 
 def _protocol(raw: pa.Table) -> pa.Array:
-    """The protocol, `empty` for a connection without a byte."""
+    """Returns the protocol, `empty` for a connection without a byte."""
     carried: NDArray[np.int64] = raw["client_bytes"].to_numpy() + raw["server_bytes"].to_numpy()
     named = _named(raw["protocol"], _PROTOCOLS)
     return pc.if_else(pa.array(carried == 0), "empty", named)

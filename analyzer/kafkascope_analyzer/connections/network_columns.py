@@ -1,4 +1,4 @@
-"""What the capture points that saw a connection say of the network between them, as columns of `connections`."""
+"""Columns of `connections` about the network between the capture points that saw a connection."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,8 @@ from kafkascope_analyzer.read.points.copies import WINDOW_NS
 
 
 def network_columns(raw: pa.Table, times: pa.Table) -> dict[str, pa.Array]:
-    """The columns of all connections. raw: the spilled connections (scan.connection_state); times: NETWORK_TIMES."""
+    """Returns the columns of all connections. raw: the spilled connections (scan.connection_state); times:
+    NETWORK_TIMES."""
     at = _rows_of(raw, times)
     found = times.take(pa.array(at, mask=at < 0)).combine_chunks()
     turned: NDArray[np.bool_] = np.asarray(raw["client_is_greater"])
@@ -25,8 +26,8 @@ def network_columns(raw: pa.Table, times: pa.Table) -> dict[str, pa.Array]:
 
 
 def _rows_of(raw: pa.Table, times: pa.Table) -> NDArray[np.int64]:
-    """The row of `times` that is about each connection, -1 where none is: of those with the same endpoints, the last
-    that does not begin later than the connection."""
+    """Returns the row of `times` about each connection, -1 where there is none: of those with the same endpoints, the
+    last that does not begin later than the connection."""
     flow = np.concatenate([times["flow"].to_numpy(), raw["flow"].to_numpy()])
     begins = np.concatenate([times["first_ns"].to_numpy(), raw["first_ns"].to_numpy() + WINDOW_NS])
     order = np.lexsort((np.arange(len(flow)), begins, flow))
@@ -40,7 +41,7 @@ def _rows_of(raw: pa.Table, times: pa.Table) -> NDArray[np.int64]:
 
 
 def _from_client_to_server(found: pa.Table, turned: NDArray[np.bool_]) -> pa.Array:
-    """The names of the points, the nearest to the client first where the points say so."""
+    """Returns the names of the points, the nearest to the client first where the times show that."""
     is_turned = turned & np.asarray(pc.greater(found["n_both"], 0).fill_null(False))
     names = zip(found["capture_points"].to_pylist(), is_turned.tolist(), strict=True)
     return pa.array([each[::-1] if each and back else each for each, back in names], pa.list_(pa.string()))

@@ -1,11 +1,11 @@
-"""Which broker is it: server address -> node id.
+"""Finds the broker behind each server address: server address -> node id.
 
-The evidence is, in this order, the advertised host:port of Metadata, FindCoordinator, DescribeCluster and KIP-951
+The evidence is, in this order: the advertised host:port of Metadata, FindCoordinator, DescribeCluster and KIP-951
 endpoints, resolved by literal address, by DNS answers in the capture, by the names in a pcapng file, by the user's
-hosts file; by what the address confirmed (it answered for partitions and groups that the cluster says a node leads); by
-the replica id that a broker at the same address uses. An address that several nodes answer on, or that answers as
-another node than it is advertised for, has no node id, and says why. An address that by DNS was one node's first and
-another's later (a pod that started again elsewhere) has one at each time."""
+hosts file; the answers of the address (for partitions and groups that a node leads according to the cluster); the
+replica id that a broker at the same address uses. An address on which several nodes answer, or that answers as another
+node than the advertised one, has no node id, but a reason for that. An address that according to DNS belonged to one
+node first and to another later (a pod that restarted elsewhere) has a node id at each time."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from kafkascope_analyzer.connections.hosts import BY_DNS, HostNames
 Endpoint = tuple[str, int]
 
 _AGREEMENT = 0.9
-"""Share of an address's confirmed answers that must speak for one node: leadership moves while answers are under
-way.
+"""Share of an address's confirmed answers that must indicate one node: leadership may move while answers
+are under way.
 """
 _FEWEST_ANSWERS = 3
-"""Answers of a node below which an address is not said to be several nodes' (at most two are counted for each
+"""Fewest answers of a node for which an address may count as that of several nodes (at most two are counted for each
 connection, API and topic-partition).
 """
 
@@ -30,7 +30,7 @@ _ONLY = "the only node at its address"
 
 @dataclass(slots=True)
 class Answers:
-    """What the confirming answers of an address speak for, counted by node id.
+    """The nodes that the confirming answers of an address indicate, counted by node id.
 
     reported  the node that leads or coordinates by the last report before the answer
     moving    the node that leads by the next report, where that is another one: reports come late, so that it may have
@@ -41,23 +41,24 @@ class Answers:
     moving: Counter[int] = field(default_factory=Counter)
 
     def add(self, other: "Answers") -> None:
-        """Takes further answers of the address."""
+        """Adds further answers of the address."""
         self.reported += other.reported
         self.moving += other.moving
 
     def fitting(self, node_id: int) -> int:
-        """How many answers the node may have given."""
+        """Returns how many answers the node may have given."""
         return self.reported[node_id] + self.moving[node_id]
 
     def best(self) -> list[int]:
-        """The nodes that may have given most answers, and of those the ones that were reported before most."""
+        """Returns the nodes that may have given most answers, and among them those that were most often reported
+        before."""
         ranks = {node: (self.fitting(node), self.reported[node]) for node in self.reported}
         return sorted(node for node, rank in ranks.items() if rank == max(ranks.values()))
 
 
 @dataclass(slots=True)
 class Evidence:
-    """What the capture says about addresses, summed over all buckets.
+    """Evidence of the capture about addresses, summed over all buckets.
 
     advertised  endpoint -> the node ids that were advertised for it
     confirmed   server endpoint -> its answers for what a node leads or coordinates
@@ -77,9 +78,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node id (None where the evidence does not agree) and what shows it.
+    """A node id (None where the evidence is contradictory) and its evidence.
 
-    owners: of an address that several nodes had one after the other, since when each had it, and the node.
+    owners: for an address that several nodes had one after the other, the time from which on each had it, and the node.
     """
 
     node_id: int | None
@@ -89,7 +90,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class _Advertised:
-    """An advertised endpoint that stands for an address: its text, what resolved it, and for which nodes."""
+    """An advertised endpoint that stands for an address: its text, what resolved it, and the nodes that it is
+    advertised for."""
 
     host: str
     text: str
@@ -99,8 +101,8 @@ class _Advertised:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Owner:
-    """A node whose name stood for an address, by DNS answers: from when until when at least, and since when for
-    another address alone (None: never)."""
+    """A node whose name stood for an address, according to DNS answers: from when until when at least, and since when
+    only for another address (None: never)."""
 
     first_ns: int
     last_ns: int
@@ -110,7 +112,7 @@ class _Owner:
 
 
 def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
-    """The node of each server endpoint, or why it is open, as far as the evidence says anything."""
+    """Returns the node of each server endpoint, or why it is unknown, as far as there is evidence."""
     advertised = _resolved(evidence)
     found: dict[Endpoint, Node] = {}
     for endpoint in sorted(evidence.servers):
@@ -126,7 +128,7 @@ def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
 
 
 def _resolved(evidence: Evidence) -> dict[Endpoint, list[_Advertised]]:
-    """The advertised endpoints by address and port."""
+    """Returns the advertised endpoints by address and port."""
     found: dict[Endpoint, list[_Advertised]] = defaultdict(list)
     for (host, port), nodes in sorted(evidence.advertised.items()):
         addresses, by = evidence.names.addresses(host)
@@ -136,7 +138,8 @@ def _resolved(evidence: Evidence) -> dict[Endpoint, list[_Advertised]]:
 
 
 def _advertised(evidence: Evidence, endpoint: Endpoint, advertised: list[_Advertised]) -> Node | None:
-    """An endpoint that is advertised for one node; without id where several are, or its answers speak for another."""
+    """Returns the node for which an endpoint is advertised; without id where there are several, or where its answers
+    indicate another."""
     nodes = frozenset[int]().union(*(one.nodes for one in advertised))
     if not nodes:
         return None
@@ -156,8 +159,8 @@ def _advertised(evidence: Evidence, endpoint: Endpoint, advertised: list[_Advert
 
 
 def _owners(evidence: Evidence, address: str, advertised: Sequence[_Advertised]) -> tuple[tuple[int, Node], ...]:
-    """Since when the address was which node's, where DNS gave it to one name after the other, and another one to each
-    name that had lost it; nothing where names may have shared it."""
+    """Returns the nodes that had the address, each with the time from which on it did, where DNS gave it to one name
+    after the other, and another address to each name that had lost it; empty where names may have shared it."""
     found = []
     for one in advertised:
         if one.by != BY_DNS or len(one.nodes) != 1:
@@ -181,9 +184,10 @@ def _owner_node(owner: _Owner) -> Node:
 
 
 def _confirmed(evidence: Evidence, endpoint: Endpoint) -> Node | None:
-    """An endpoint whose answers speak for one node; without id where they speak for several. None where each of two
-    nodes may have given all of them. Where another broker, and no further one, fetches as a replica from the address,
-    it is that: what it led before the capture named a leader may have moved to the one that the answers speak for.
+    """Returns the node that the answers of an endpoint indicate; without id where they indicate several. None where
+    each of two nodes may have given all of them. Where another broker, and only one, fetches as a replica from the
+    address, the result is that broker: partitions that it led before the capture named a leader may have moved to the
+    one that the answers indicate.
     """
     answers = evidence.confirmed.get(endpoint) or evidence.fetched.get(endpoint)
     if not answers:
@@ -208,7 +212,7 @@ def _named(nodes: frozenset[int]) -> str:
 def _nodes_on_addresses(
     found: dict[Endpoint, Node], advertised: dict[Endpoint, list[_Advertised]], evidence: Evidence
 ) -> dict[str, set[int]]:
-    """Node ids known at each address."""
+    """Returns the node ids known at each address."""
     nodes: dict[str, set[int]] = defaultdict(set)
     for (address, _), node in found.items():
         if node.node_id is not None:

@@ -1,8 +1,8 @@
-"""What each connection did for each topic-partition, counted block by block: who leads what follows from these counts.
-A key has one row or several in each block, so a rule joins the rows of all blocks before it judges them.
+"""Counts of requests and answers by connection and topic-partition, block by block, from which leadership is derived. A
+key has one row or several in each block, so a rule joins the rows of all blocks before it judges them.
 
-Requests name partitions (asked), responses answer them (confirmed or refused). Replicas' fetches do not count, but for
-the raft log's.
+Requests name partitions (asked), responses answer them (confirmed or refused). Fetches of replicas do not count, except
+those of the raft log.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ _NO_REPLICA = -1
 
 
 class PartitionArrays(NamedTuple):
-    """Partition rows for the kernel, n of each, all read-only; no values where a message has no such field.
+    """Partition rows for the kernel, n of each, all read-only; empty where a message has no such field.
 
     topic, topic_id: codes, _NO_TEXT for none; error_code: _NO_CODE for null, empty in requests; preferred: the replica
     that an answer sends the consumer to, below zero for none.
@@ -43,7 +43,7 @@ class PartitionArrays(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One row of a response. (Kernels pass this on and not the arrays: counting their references costs more.)"""
+    """One row of a response. (Kernels pass this instead of the arrays, whose reference counting costs more.)"""
 
     number: int
     asked_ns: int
@@ -54,12 +54,12 @@ class Answer(NamedTuple):
 N_KEYS = 5
 PROBE_LIMIT = 64
 _HASH_BITS, _SPREAD_BITS = (1 << 43) - 1, (1 << 31) - 1
-"""What the multipliers of the hash leave below 64 bits."""
+"""Masks that keep the products of the hash below 64 bits."""
 _SUMS = ("n_requests", "n_confirmed", "n_refused")
 
 
 def _flags(chosen: set[int]) -> NDArray[np.bool_]:
-    """Whether each number is among them."""
+    """Returns a lookup table: whether each number is among them."""
     return np.isin(np.arange(max(chosen) + 1), list(chosen))
 
 
@@ -86,10 +86,10 @@ COUNTS_SCHEMA = pa.schema(
         *((name, pa.int64()) for name in PROOFS),
     ]
 )
-"""Counts of one block, by connection, API, topic-partition and preferred: the replica that answers sent the consumer to
-(KIP-392), null for none. first_ns, last_ns: requests, confirmed_first_ns, confirmed_last_ns: those that an answer
-proved; answered_first_ns, answered_last_ns: confirming answers; PROOFS: numbers of the first three requests that were
-answered.
+"""Counts of one block, by connection, API, topic-partition and preferred: the replica to which answers sent the
+consumer (KIP-392), null for none. first_ns, last_ns: times of requests, confirmed_first_ns, confirmed_last_ns: times of
+requests that an answer confirmed; answered_first_ns, answered_last_ns: times of confirming answers; PROOFS: numbers of
+the first three requests that were confirmed.
 """
 _NO_COUNTS = COUNTS_SCHEMA.empty_table()
 
@@ -97,16 +97,17 @@ _NO_COUNTS = COUNTS_SCHEMA.empty_table()
 N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, ANSWERED_FIRST_NS, _, PROOF, _, _ = range(
     N_KEYS, N_KEYS + 12
 )
-"""Places in a row of the kernel: COUNTS_SCHEMA without api_key; the first N_KEYS are the key."""
+"""Indices in a row of the kernel: COUNTS_SCHEMA without api_key; the first N_KEYS are the key."""
 _NULLS = {"topic": _NO_TEXT, "topic_id": _NO_TEXT, "preferred": _NO_REPLICA}
 _COUNTED = [field for field in COUNTS_SCHEMA if field.name != "api_key"]
 
 
 def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.Table:
-    """Counts of the partitions that the messages of one API and direction name in a block (COUNTS_SCHEMA).
+    """Returns counts of the partitions in the messages of one API and direction in a block (COUNTS_SCHEMA).
 
-    partitions: conn, ts_ns, number, partition, topic and topic_id (coded), asked_ns (the request's time, of answers
-    too), from_replica (whether a broker asked), and error_code and preferred_read_replica, where the message has them.
+    partitions: conn, ts_ns, number, partition, topic and topic_id (dictionary-encoded), asked_ns (the request's time,
+    for answers too), from_replica (whether a broker sent the request), and error_code and preferred_read_replica, where
+    the message has them.
     """
     if not (0 <= api_key < len(_IS_LEADER_API) and _IS_LEADER_API[api_key]):
         return _NO_COUNTS
@@ -127,7 +128,7 @@ def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.T
 
 
 def _arrays(partitions: pa.Table, topics: dict[str, pa.DictionaryArray]) -> PartitionArrays:
-    """The kernel's view of the rows: nothing is copied but flags, and columns with nulls."""
+    """Returns the rows as arrays for the kernel: only flags, and columns with nulls, are copied."""
 
     def values(name: str, none: int, dtype: type[np.generic]) -> NDArray[Any]:
         if name not in partitions.column_names:
@@ -154,7 +155,7 @@ def _arrays(partitions: pa.Table, topics: dict[str, pa.DictionaryArray]) -> Part
 
 
 def _code_of(texts: pa.DictionaryArray, text: str) -> int:
-    """The code of a text; one that no row has, where none has the text."""
+    """Returns the code of a text; a code that no row has, where the text does not occur."""
     code = pc.index(texts.dictionary, text).as_py()
     return int(code) if code >= 0 else _NO_TEXT - 1
 
@@ -167,9 +168,9 @@ def count_rows(
     slots: NDArray[np.int32],
     out: NDArray[np.int64],
 ) -> int:
-    """Adds up rows of one key. answers: whether the rows are of responses; raft: codes of the raft log's topic and id;
-    slots: of a hash table, -1 each, a power of two and twice the rows or more;
-    out: int64[n, _COUNTED], of which the first rows are written, by the first row of each key; returns how many.
+    """Aggregates rows of one key. answers: whether the rows belong to responses; raft: codes of the raft log's topic
+    and id; slots: slots of a hash table, -1 each, a power of two and at least twice the number of rows; out: int64[n,
+    _COUNTED], in which the first rows are written, by the first row of each key. Returns their number.
     """
     n = 0
     for i in range(len(rows.conn)):
@@ -191,7 +192,7 @@ def count_rows(
 
 @kernel
 def _begin(out: NDArray[np.int64], g: int, rows: PartitionArrays, i: int) -> None:
-    """Count g of row i's key, of nothing yet."""
+    """Starts count g for row i's key."""
     out[g, 0], out[g, 1], out[g, 2], out[g, 3] = rows.conn[i], rows.topic[i], rows.topic_id[i], rows.partition[i]
     out[g, 4] = _preferred(rows, i)
     out[g, N_KEYS:FIRST_NS] = 0
@@ -200,8 +201,8 @@ def _begin(out: NDArray[np.int64], g: int, rows: PartitionArrays, i: int) -> Non
 
 @kernel
 def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArrays, i: int) -> tuple[int, int]:
-    """The slot of row i's key and its count, -1 for none yet; without a slot (-1) where PROBE_LIMIT were taken: that
-    gives a key several counts, which are added up later, and no capture can make looking long.
+    """Returns the slot of row i's key and its count, -1 for none yet; -1 as slot where PROBE_LIMIT slots were taken.
+    The key then gets several counts, which are added later, so that no capture can make the search long.
     """
     mixed, preferred = np.int64(0), _preferred(rows, i)
     for part in (np.int64(rows.topic[i]), np.int64(rows.topic_id[i]), np.int64(rows.partition[i]), rows.conn[i]):
@@ -224,20 +225,20 @@ def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArray
 
 @kernel
 def _answer_of(rows: PartitionArrays, i: int) -> Answer:
-    """What row i of a response says."""
+    """Returns row i of a response."""
     error = int(rows.error_code[i]) if len(rows.error_code) else _NO_CODE
     return Answer(rows.number[i], rows.asked_ns[i], rows.ts_ns[i], error)
 
 
 @kernel
 def _preferred(rows: PartitionArrays, i: int) -> int:
-    """The replica that row i sends the consumer to."""
+    """Returns the replica to which row i sends the consumer."""
     return max(int(rows.preferred[i]), _NO_REPLICA) if len(rows.preferred) else _NO_REPLICA
 
 
 @kernel
 def _add_answer(out: NDArray[np.int64], g: int, answer: Answer) -> None:
-    """Adds an answer to count g; without a code it proves nothing."""
+    """Adds an answer to count g; without an error code it proves nothing."""
     _prove(out, g, answer.number)
     if answer.error_code == 0:
         out[g, N_CONFIRMED] += 1
@@ -249,15 +250,15 @@ def _add_answer(out: NDArray[np.int64], g: int, answer: Answer) -> None:
 
 @kernel
 def _least(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
-    """The smaller of what is there and the value."""
+    """Keeps the smaller of the stored and the new value."""
     out[g, at] = value if out[g, at] == _NONE else min(out[g, at], value)
 
 
 @kernel
 def _prove(out: NDArray[np.int64], g: int, number: int) -> None:
-    """Puts a request's number among the least that count g has, each once."""
+    """Adds a request's number to the smallest ones that count g has, each once."""
     if out[g, PROOF + len(PROOFS) - 1] != _NONE and number > out[g, PROOF + len(PROOFS) - 1]:
-        return  # as nearly always: they come in order
+        return  # the usual case: requests come in order
     for at in range(PROOF, PROOF + len(PROOFS)):
         known = out[g, at]
         if known == number:
@@ -271,6 +272,6 @@ def _prove(out: NDArray[np.int64], g: int, number: int) -> None:
 
 @kernel
 def _widen(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
-    """First and last, which stand side by side."""
+    """Updates the first and the last value, which are in neighbouring columns."""
     _least(out, g, at, value)
     out[g, at + 1] = max(out[g, at + 1], value)

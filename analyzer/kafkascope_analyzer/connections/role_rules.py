@@ -1,7 +1,7 @@
-"""Which roles a connection has by the APIs that are sent on it, and which errors of a response deny a role.
+"""Rules for the roles of a connection: the APIs that are sent for each role, and the errors of a response that deny it.
 
-Which API is sent to which role is a fact of the catalogue (kafkascope_parsers.schema.catalogue). Source of the errors:
-Kafka's clients and brokers (NetworkClient, KafkaApis).
+The role to which an API is sent is defined in the catalogue (kafkascope_parsers.schema.catalogue). Source of the
+errors: Kafka's clients and brokers (NetworkClient, KafkaApis).
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ Subject = Literal["partition", "group", "transactional_id", "none"]
 
 @dataclass(frozen=True, slots=True)
 class RoleRule:
-    """A role, what it is about, the APIs that are sent to it, and the errors of a response that deny it."""
+    """A role, its kind of subject, the APIs that are sent to it, and the errors of a response that deny it."""
 
     role: str
     subject: Subject
     apis: frozenset[str]
     refused_by: frozenset[str] = frozenset()
     since: Mapping[str, int] = field(default_factory=dict)
-    """Versions of an API before this one do not ask for the role."""
+    """By API, the first version whose requests are sent to the role."""
 
 
 _NOT_LEADER = frozenset(
@@ -34,7 +34,8 @@ _NOT_LEADER = frozenset(
     }
 )
 _NOT_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
-"""COORDINATOR_LOAD_IN_PROGRESS does not deny it: the broker is the coordinator, and not ready yet."""
+"""Errors that deny the role of coordinator. COORDINATOR_LOAD_IN_PROGRESS does not: the broker is the coordinator, but
+not ready yet."""
 
 
 def _rule(role: str, subject: Subject, refused_by: frozenset[str] = frozenset()) -> RoleRule:
@@ -65,7 +66,7 @@ REQUEST_RULES = (
     ADMIN,
     TELEMETRY,
 )
-"""Rules that the request row alone decides; partition_leader needs the partitions, bootstrap the client's whole
+"""Rules that the request row alone decides. partition_leader needs the partitions, bootstrap the client's whole
 history.
 """
 BOOTSTRAP_APIS = frozenset(apis_for_role("bootstrap"))

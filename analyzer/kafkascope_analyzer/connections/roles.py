@@ -1,7 +1,7 @@
-"""Rows of `roles`: which job each connection did, for what, and how sure it is.
+"""Rows of `roles`: the jobs of each connection, their subjects, and how certain each is.
 
-Partial counts are made batch by batch and added up: one row per connection, role and subject is all that stays in
-memory.
+Partial counts are made batch by batch and aggregated, so that memory holds only one row per connection, role and
+subject.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ _NO_PROOF = -(1 << 63)
 COMPACT_ROWS = 200_000
 _SUMS = ("n_requests", "n_confirmed", "n_refused")
 _SUBJECTS = {"group": "group_id", "transactional_id": "transactional_id"}
-"""The column of requests that names the subject; describes and deletes name it in `described`."""
+"""The column of requests that names the subject; requests that describe or delete name it in `described`."""
 
 PARTIAL_SCHEMA = pa.schema(
     [
@@ -43,7 +43,7 @@ PARTIAL_SCHEMA = pa.schema(
         ("evidence", pa.list_(pa.int64())),
     ]
 )
-"""Counts of one batch; times are those of requests, confirmed_*: of the requests that an answer proved. `evidence`:
+"""Counts of one batch. Times are those of requests, confirmed_*: of the requests that an answer proved. `evidence`:
 numbers of the first requests that prove the verdict.
 """
 
@@ -64,7 +64,7 @@ def _refusing(rule: RoleRule) -> pa.Array:
 
 
 def asks_for(rule: RoleRule, api_keys: pa.ChunkedArray, api_versions: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether each request, by its API key and version, asks for the role."""
+    """Whether each request, by its API key and version, is sent to the role."""
     asks = pc.is_in(api_keys, _keys(rule))
     for name, version in rule.since.items():
         is_earlier = pc.and_(pc.equal(api_keys, _KEYS[name]), pc.less(api_versions, version))
@@ -73,11 +73,11 @@ def asks_for(rule: RoleRule, api_keys: pa.ChunkedArray, api_versions: pa.Chunked
 
 
 def request_roles(requests: pa.Table) -> list[pa.Table]:
-    """Counts of the roles that request rows alone decide. requests: spilled requests with columns as in
+    """Returns counts of the roles that request rows alone decide. requests: spilled requests with columns as in
     SETTLED_SCHEMA.
     """
     requests = requests.select(_COLUMNS)
-    asking = requests.filter(pc.is_in(requests["api_key"], _ASKING))  # most are Produce and Fetch: none of these
+    asking = requests.filter(pc.is_in(requests["api_key"], _ASKING))  # most requests have no role
     asked = set(pc.unique(asking["api_key"]).to_pylist())
     rules = [rule for rule in REQUEST_RULES if asked & _KEYS_OF[rule.role]]
     return [table for rule in rules if (table := _of_rule(asking, rule)).num_rows] + _broker_roles(requests)
@@ -101,7 +101,8 @@ def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
 
 
 def _broker_roles(requests: pa.Table) -> list[pa.Table]:
-    """What is between brokers by its sender or version: fetches of a replica, the brokers' own clients, late versions.
+    """Returns counts of roles between brokers, by sender or version: fetches of a replica, the brokers' own clients,
+    versions that only brokers send.
 
     (The raft log's fetches are distinguished by their topic, in `partition_roles`.)
     """
@@ -119,8 +120,8 @@ def _broker_roles(requests: pa.Table) -> list[pa.Table]:
 
 
 def partition_roles(counts: pa.Table, follows: pa.Array, sent: pa.Array) -> list[pa.Table]:
-    """Counts of partition_leader and follower_fetch per topic-partition, and of the controller by fetches of the raft
-    log.
+    """Returns counts of partition_leader and follower_fetch per topic-partition, and of the controller by fetches of
+    the raft log.
 
     counts: partition counts (COUNTS_SCHEMA) of named topics. follows: bool per count, whether it is of fetches that a
     follower answered; sent: whether a broker had sent the consumer to it, which proves it.
@@ -139,12 +140,12 @@ def partition_roles(counts: pa.Table, follows: pa.Array, sent: pa.Array) -> list
 
 
 def _places(counts: pa.Table) -> pa.ChunkedArray:
-    """Topic-partitions as Kafka's logs write them."""
+    """Returns topic-partitions as Kafka's logs write them."""
     return pc.binary_join_element_wise(counts["topic"], pc.cast(counts["partition"], pa.string()), "-")
 
 
 def _partial(counts: pa.Table, role: str, subject: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """Partition counts as counts of a role."""
+    """Returns partition counts as counts of a role."""
     n = counts.num_rows
     proofs = np.stack([counts[name].fill_null(_NO_PROOF).to_numpy() for name in PROOFS], 1).ravel()
     offsets = pa.array(np.arange(0, len(proofs) + 1, len(PROOFS), dtype=np.int32))
@@ -154,7 +155,7 @@ def _partial(counts: pa.Table, role: str, subject: pa.Array | pa.ChunkedArray) -
 
 
 def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
-    """Requests with their answer in one row."""
+    """Returns counts of requests whose row includes the response."""
     ok = pc.equal(pc.fill_null(rows["error_code"], -2), 0)
     answered = pc.is_valid(rows["error_code"])
     refused = pc.and_(answered, pc.fill_null(pc.is_in(rows["error_code"], refusing), False))
@@ -163,7 +164,7 @@ def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
 
 
 def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]) -> pa.Table:
-    """Requests, each a count of its own, added up. counts: whether each asked, was confirmed, was refused."""
+    """Aggregates requests, each a count of its own. counts: whether each one asked, was confirmed, was refused."""
     n = rows.num_rows
     asked, confirmed, refused = (pc.cast(flag, pa.int64()) for flag in counts)
     proof = pc.if_else(pc.equal(pc.add(confirmed, refused), 0), None, rows["number"]).combine_chunks()
@@ -175,7 +176,7 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
 
 
 def bootstrap_roles(bootstraps: pa.Table) -> pa.Table:
-    """One row for each connection that bootstrapped a client (BOOTSTRAP_SCHEMA)."""
+    """Returns one row for each connection that bootstrapped a client (BOOTSTRAP_SCHEMA)."""
     n = bootstraps.num_rows
     asked, first_ns, last_ns = (bootstraps[name] for name in ("n_asked", "first_ns", "last_ns"))
     zeros = pa.array(np.zeros(n, np.int64))
@@ -197,7 +198,7 @@ def bootstrap_roles(bootstraps: pa.Table) -> pa.Table:
 
 
 def added_up(partials: list[pa.Table]) -> pa.Table:
-    """Partial counts as one row per connection, role and subject (PARTIAL_SCHEMA)."""
+    """Aggregates partial counts to one row per connection, role and subject (PARTIAL_SCHEMA)."""
     if not partials:
         return PARTIAL_SCHEMA.empty_table()
     table = pa.concat_tables(partials)
@@ -231,8 +232,8 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
 
 
 def _first_proofs(rows: pa.ListArray, proofs: pa.ListArray) -> pa.ListArray:
-    """The first _EVIDENCE_ROWS proofs of each group, whatever batches they came in. rows: each group's rows, all of
-    them; proofs: each row's, nulls among them.
+    """Returns the first _EVIDENCE_ROWS proofs of each group, regardless of batches. rows: all rows of each group;
+    proofs: proofs of each row, possibly null.
     """
     group_of = np.empty(len(proofs), np.int64)
     group_of[pc.list_flatten(rows).to_numpy()] = pc.list_parent_indices(rows).to_numpy()
@@ -252,7 +253,7 @@ def _first_proofs(rows: pa.ListArray, proofs: pa.ListArray) -> pa.ListArray:
 
 
 class RoleCounts:
-    """Partial counts of a bucket, added up whenever COMPACT_ROWS have come: memory by connection and subject."""
+    """Partial counts of a bucket, aggregated whenever COMPACT_ROWS have come: memory by connection and subject."""
 
     def __init__(self) -> None:
         self._partials: list[pa.Table] = []
@@ -266,10 +267,10 @@ class RoleCounts:
             self._partials, self._n_new = [added_up(self._partials)], 0
 
     def total(self) -> pa.Table:
-        """One row per connection, role and subject."""
+        """Returns one row per connection, role and subject."""
         return added_up(self._partials)
 
 
 def verdicts(confirmed: pa.ChunkedArray, refused: pa.ChunkedArray) -> pa.ChunkedArray:
-    """confirmed where an answer proves the role, refused where answers only deny it, else claimed."""
+    """Returns confirmed where an answer proves the role, refused where answers only deny it, else claimed."""
     return pc.if_else(pc.greater(confirmed, 0), "confirmed", pc.if_else(pc.greater(refused, 0), "refused", "claimed"))

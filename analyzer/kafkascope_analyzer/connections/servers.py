@@ -1,8 +1,8 @@
-"""Which servers the first part of a capture shows, and what their clients seem to speak: a quick guess, where `ingest`
-makes sure.
+"""Guesses the servers in the first part of a capture, and the protocols of their clients; `ingest` determines them
+reliably.
 
-A server is where SYNs go and SYN-ACKs come from, or where something goes that begins like a Kafka request; where
-neither is seen, the lower port.
+A server is an endpoint that receives SYNs or sends SYN-ACKs, or that receives payload that begins like a Kafka request;
+without either, the endpoint with the lower port.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from kafkascope_parsers.link import Segments
 
 SAMPLES_PER_FLOW = 3
 MOST_SAMPLES = 3_000
-"""Payloads that are looked at in one block: enough for a guess, and some milliseconds."""
+"""Payloads that are looked at in one block: enough for a guess, and it takes some milliseconds."""
 _SYN, _ACK = 2, 16
 
 Endpoint = tuple[int, int, int]
@@ -28,7 +28,7 @@ Endpoint = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A TCP server of the capture, what its clients seem to speak, and how much was seen of it."""
+    """A TCP server of the capture, the likely protocol of its clients, and its number of segments and connections."""
 
     ip: str
     port: int
@@ -40,10 +40,10 @@ class Server:
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of TCP, added up over blocks.
+    """Observations of TCP, summed over blocks.
 
-    flows: segments of each (source, destination); syns: how often an endpoint was the server of a handshake; looks:
-    what payloads sent to an endpoint look like.
+    flows: number of segments by (source, destination); syns: number of handshakes by server endpoint; looks: likely
+    protocols of payloads by receiving endpoint.
     """
 
     flows: Counter[tuple[Endpoint, Endpoint]] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class Seen:
     looks: dict[Endpoint, Counter[str]] = field(default_factory=dict)
 
     def add(self, data: NDArray[np.uint8], segments: Segments, versions: NDArray[np.int16]) -> None:
-        """Takes in one block: its bytes, its segments, and the first and last known version of each API key."""
+        """Adds one block: its bytes, its segments, and the first and last known version of each API key."""
         if not len(segments):
             return
         first, flow = _flows(segments)
@@ -72,7 +72,7 @@ class Seen:
                 self.looks.setdefault(ends[flow[i]][1], Counter())[look] += 1
 
     def servers(self) -> list[Server]:
-        """Servers that seem to speak Kafka first, then the others; those with the most segments first."""
+        """Returns servers that seem to speak Kafka first, then the others; those with the most segments first."""
         found: dict[Endpoint, list[int]] = {}
         connections: dict[Endpoint, set[Endpoint]] = {}
         for pair, n in self.flows.items():
@@ -88,7 +88,7 @@ class Seen:
         return sorted(rows, key=lambda row: (row.speaks != "kafka", -row.n_segments, row.ip, row.port))
 
     def _server(self, pair: tuple[Endpoint, Endpoint]) -> Endpoint:
-        """Which of the two is the server: by handshakes, then by Kafka requests, then by the lower port."""
+        """Returns the server of the two: by handshakes, then by Kafka requests, then by the lower port."""
         one, other = pair
         for counts in (self.handshakes, {end: c["kafka"] for end, c in self.looks.items()}):
             a, b = counts.get(one, 0), counts.get(other, 0)
@@ -102,7 +102,7 @@ class Seen:
 
 
 def _flows(segments: Segments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first segment of each (source, destination), and each segment's flow: int64, by a hash."""
+    """Returns the first segment of each (source, destination), and each segment's flow: int64, found by a hash."""
     odd = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
     keys = segments.source[:, 0] * odd[0] ^ segments.source[:, 1] * odd[1]
     keys = keys * odd[2] + segments.destination[:, 0] * odd[3] ^ segments.destination[:, 1] * odd[0]
@@ -112,7 +112,7 @@ def _flows(segments: Segments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _samples(segments: Segments, flow: NDArray[np.int64]) -> list[int]:
-    """The first segments with payload of each flow."""
+    """Returns the first segments with payload of each flow."""
     left = np.flatnonzero(segments.captured > 0)
     chosen: list[int] = []
     for _ in range(SAMPLES_PER_FLOW):
@@ -123,7 +123,7 @@ def _samples(segments: Segments, flow: NDArray[np.int64]) -> list[int]:
 
 
 def _look(data: NDArray[np.uint8], at: int, captured: int, versions: NDArray[np.int16]) -> str | None:
-    """What a payload begins like: kafka, tls, http, or None."""
+    """Returns the protocol with which a payload seems to begin: kafka, tls, http, or None."""
     if looks_like_request(data, at, at + captured, versions) == YES:
         return "kafka"
     return {int(TLS): "tls", int(HTTP): "http", int(ZOOKEEPER): "zookeeper"}.get(

@@ -1,8 +1,7 @@
-"""Why TLS was given up: what the alert says, made plainer by what the handshake shows: certificates, hellos.
+"""The reason of a failed TLS handshake: the alert, made more specific by the certificates and hellos of the handshake.
 
-An alert of a server that seems to speak another protocol than Kafka is none: its port is usual for that, or the client
-says in its hello which protocols it speaks (ALPN), as those of the web do, and nothing shows that the server is a
-broker.
+An alert does not count for a server that seems to speak another protocol than Kafka, because its port is usual for
+that, or the client has ALPN in its hello, as web clients do, and nothing shows that the server is a broker.
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ _OF_CERTIFICATE = frozenset(
         "encrypted",
     }
 )
-"""Alerts by which the other side's certificate may be meant."""
+"""Alerts that may refer to the other side's certificate."""
 _OF_HANDSHAKE = (
     "first_ns", "server_port", "tls_client_alert", "tls_server_alert", "tls_client_certificate", "tls_version",
     "tls_sni", "tls_alpns_offered", "tls_versions_offered", "tls_suites_offered", "tls_server_names",
@@ -35,7 +34,7 @@ Row = Mapping[str, Any]
 
 
 def tls_failures(columns: Mapping[str, pa.ChunkedArray | pa.Array], has_node: pa.Array) -> pa.Array:
-    """Why TLS was given up on connections, null where it was not. columns: those of `connections` that are known;
+    """Returns why TLS failed on connections, null where it did not. columns: the known columns of `connections`;
     has_node: whether the server is known to be a broker."""
     has_alert = pc.or_(pc.is_valid(columns["tls_client_alert"]), pc.is_valid(columns["tls_server_alert"]))
     rows = np.flatnonzero(np.asarray(has_alert))
@@ -49,7 +48,7 @@ def tls_failures(columns: Mapping[str, pa.ChunkedArray | pa.Array], has_node: pa
 
 
 def reason_of(row: Row) -> str:
-    """Why TLS was given up, as the certificate and the hellos show it; else the alert."""
+    """Returns why TLS failed, from the certificate and the hellos; else from the alert."""
     judged = "server" if row["tls_client_alert"] is not None else "client"
     alert = str(row["tls_client_alert"] or row["tls_server_alert"])
     if judged == "client" and row["tls_client_certificate"] == "missing":
@@ -71,7 +70,7 @@ def reason_of(row: Row) -> str:
 
 
 def covers(name: str, host: str) -> bool:
-    """Whether a name of a certificate is for that host: `*` stands for the first label (RFC 6125, section 6.4.3)."""
+    """Whether a name of a certificate matches the host: `*` stands for the first label (RFC 6125, section 6.4.3)."""
     name, host = name.lower().rstrip("."), host.lower().rstrip(".")
     if name.startswith("*."):
         return host.partition(".")[2] == name[2:]
@@ -79,5 +78,5 @@ def covers(name: str, host: str) -> bool:
 
 
 def _is_other(row: Row) -> bool:
-    """Whether the handshake speaks for a protocol that is not Kafka's."""
+    """Whether the handshake indicates a protocol other than Kafka."""
     return row["server_port"] in OTHER_PORTS or bool(row["tls_alpns_offered"])

@@ -1,4 +1,4 @@
-"""`TopicNames`: the names of topics that messages give by id alone (KIP-516)."""
+"""`TopicNames`: the names of topics that messages identify only by id (KIP-516)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,30 +14,30 @@ _NO_NAME = -1
 
 @dataclass(frozen=True, slots=True)
 class TopicNames:
-    """ids, names: two arrays of one length. An id that is not among them has no name: null."""
+    """ids, names: two arrays of equal length. An id that is not among them has no name: null."""
 
     ids: pa.Array
     names: pa.Array
 
     @classmethod
     def of(cls, topics: Mapping[str, str]) -> "TopicNames":
-        """topics: names by topic id."""
+        """Makes the table from a mapping. topics: names by topic id."""
         return cls(pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string()))
 
     def by_id(self, ids: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-        """The name of each id."""
+        """Returns the name of each id."""
         return self.names.take(pc.index_in(ids, self.ids))
 
     def complete(self, names: pa.ChunkedArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
-        """The names of topics, looked up by id where there is no name (or an empty one)."""
+        """Returns the names of topics, looked up by id where there is no name (or an empty one)."""
         named = _without_empty(names)
         if not len(self.ids) or named.null_count == 0:
             return named
         return pc.coalesce(named, self.by_id(ids))
 
     def complete_coded(self, names: pa.DictionaryArray, ids: pa.DictionaryArray) -> pa.DictionaryArray:
-        """`complete` for names and ids with dictionaries: texts are looked at once for each entry of a dictionary, rows
-        by their codes alone."""
+        """`complete` for dictionary-encoded names and ids: texts are looked up once for each entry of a dictionary, and
+        rows only by their codes."""
         if names.null_count == 0 and pc.index(names.dictionary, "").as_py() < 0:
             return names
         entries = pa.concat_arrays([_without_empty(names.dictionary), self.by_id(ids.dictionary)]).dictionary_encode()
@@ -51,11 +51,11 @@ class TopicNames:
 
 
 def _without_empty(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The names, null instead of empty ones."""
+    """Returns the names, with null in place of empty ones."""
     return pc.if_else(pc.equal(names, ""), None, names)
 
 
 def _codes_of(rows: pa.DictionaryArray, code_of_entry: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The code of each row, by that of its entry in the rows' dictionary; _NO_NAME where the row is null."""
+    """Returns the code of each row, from that of its entry in the rows' dictionary; _NO_NAME where the row is null."""
     entries = rows.indices.fill_null(len(code_of_entry)).to_numpy()
     return np.asarray(np.append(code_of_entry, np.int32(_NO_NAME))[entries])

@@ -1,4 +1,4 @@
-"""A small pcapng for Wireshark out of large captures: what is selected, which packets that is, how they are copied.
+"""Makes a small pcapng for Wireshark out of large captures: what is selected, its packets, and how they are copied.
 
 selection  what the user asked for
 when       times and packet numbers as people write them

@@ -1,6 +1,6 @@
-"""Bare packets for TCP segments: headers of IP and TCP, made anew from the columns of the segments and those options of
-TCP that are numbers, and zeros for payload. What they have of the old packets says redacted.py. By arrays, but for
-options that are rare.
+"""Makes bare packets for TCP segments: IP and TCP headers, rebuilt from the columns of the segments and the numeric TCP
+options, and zeros for payload. redacted.py lists what they keep of the original packets. All work is on arrays, except
+for rare options.
 """
 
 import numpy as np
@@ -14,9 +14,9 @@ Ints = NDArray[np.int64]
 Halves = NDArray[np.uint64]
 
 RAW_IP = 101
-"""LINKTYPE_RAW: packets begin with the header of IP."""
+"""LINKTYPE_RAW: packets begin with the IP header."""
 MAPPED = 0xFFFF
-"""The upper half of the lower half of an IPv4 address in the form of IPv6."""
+"""Bits 32 to 47 of an IPv4 address mapped into IPv6."""
 _TCP, _MOST_LENGTH, _HOPS = 6, 0xFFFF, 64
 _TCP_HEAD = 20
 
@@ -34,17 +34,17 @@ _TCP_HEADER = _layout(
     source=">u2", destination=">u2", seq=">u4", ack=">u4", size="u1", flags="u1", window=">u2", sum=">u2", urgent=">u2"
 )
 _TIMESTAMPS = np.frombuffer(b"\x01\x01\x08\x0a", np.uint8)
-"""The first bytes of the usual options of TCP: two of padding, then the timestamps option (RFC 7323)."""
+"""The first bytes of the usual TCP options: two of padding, then the timestamps option (RFC 7323)."""
 _TIMESTAMPS_BYTES = 12
 _NUMERIC_OPTIONS = {2: 4, 3: 3, 4: 2, 8: 10}
-"""Kind -> length of options of TCP that are numbers; SACK (5) has several lengths."""
+"""Kind -> length of numeric TCP options; SACK (5) has several lengths."""
 _END, _PADDING, _SACK = 0, 1, 5
 _SACK_LENGTHS = (10, 18, 26, 34)
 
 
 def bare_packets(buf: Bytes, segments: Segments, source: Halves, destination: Halves) -> tuple[Bytes, Packets]:
-    """New packets for segments, and their bytes, one after the other. source, destination: their addresses, as
-    `Segments` has them; buf: what the segments' offsets count in."""
+    """Returns new packets for segments, and their bytes, one after the other. source, destination: their addresses, as
+    in `Segments`; buf: the buffer of the segments' offsets."""
     is_4 = (segments.source[:, 0] == 0) & (segments.source[:, 1] >> np.uint64(32) == MAPPED)
     tcp_bytes = _tcp_header_bytes(buf, segments)
     ip_bytes = np.where(is_4, _IPV4.itemsize, _IPV6.itemsize)
@@ -62,8 +62,8 @@ def bare_packets(buf: Bytes, segments: Segments, source: Halves, destination: Ha
 
 
 def _tcp_header_bytes(buf: Bytes, segments: Segments) -> Ints:
-    """The bytes of the header of TCP before each payload: it begins with the segment's ports and numbers, and has its
-    own length."""
+    """Returns the length in bytes of the TCP header before each payload: it is found from the segment's ports and
+    numbers, and has its own length field."""
     head = np.zeros(len(segments), _TCP_HEADER)
     head["source"], head["destination"] = segments.source_port, segments.destination_port
     head["seq"], head["ack"] = segments.seq, segments.ack
@@ -79,14 +79,14 @@ def _tcp_header_bytes(buf: Bytes, segments: Segments) -> Ints:
 
 
 def _put(out: Bytes, at: Ints, headers: NDArray[np.void]) -> None:
-    """Writes headers to their places."""
+    """Writes headers to their offsets."""
     size = headers.dtype.itemsize
     out[at[:, None] + np.arange(size)] = headers.view(np.uint8).reshape(-1, size)
 
 
 def _ipv4(source: NDArray[np.uint64], destination: NDArray[np.uint64], payload: Ints) -> NDArray[np.void]:
-    """Headers of IPv4 with their checksums. The length of a packet that is too long for one is 0, as where the network
-    card divides it."""
+    """Returns IPv4 headers with their checksums. The length field of a packet that is too long for it is 0, as with
+    segmentation offload of network cards."""
     head = np.zeros(len(payload), _IPV4)
     length = payload + _IPV4.itemsize
     head["version"], head["hops"], head["protocol"] = 0x45, _HOPS, _TCP
@@ -115,7 +115,7 @@ def _tcp(segments: Segments, n_bytes: Ints) -> NDArray[np.void]:
 
 
 def _put_options(out: Bytes, to: Ints, buf: Bytes, payload: Ints, n_bytes: Ints) -> None:
-    """Copies options of TCP, those that are numbers. payload: where they end in buf."""
+    """Copies the numeric TCP options. payload: where the options end in buf."""
     rows = np.flatnonzero(n_bytes == _TIMESTAMPS_BYTES)
     options = buf[(payload[rows] - _TIMESTAMPS_BYTES)[:, None] + np.arange(_TIMESTAMPS_BYTES)]
     are_usual = (options[:, : len(_TIMESTAMPS)] == _TIMESTAMPS).all(axis=1)
@@ -128,7 +128,7 @@ def _put_options(out: Bytes, to: Ints, buf: Bytes, payload: Ints, n_bytes: Ints)
 
 
 def only_numbers(options: bytes) -> bytes:
-    """Options of TCP of which those that are no numbers are padding; nothing is read behind one that is malformed."""
+    """Returns TCP options in which non-numeric ones are replaced by padding; nothing is read after a malformed one."""
     out, at = bytearray([_PADDING] * len(options)), 0
     while at < len(options) and options[at] != _END:
         kind, n = options[at], 1

@@ -1,7 +1,8 @@
-"""Blanks in a piece what must not be passed on: messages that may hold secrets, and bytes that did not decode.
+"""Blanks in a piece the content that must not be passed on: messages that may hold secrets, and bytes that did not
+decode.
 
-The piece is ingested, which says where such messages and bytes begin and how long they are; then their bytes become
-zeros in the file, in each segment that carries them, retransmissions too. A message keeps its size and the fields by
+The piece is ingested to find where such messages and bytes begin and how long they are; then their bytes become zeros
+in the file, in each segment that carries them, including retransmissions. A message keeps its size and the fields by
 which requests and responses are paired, so that Wireshark stays in step. Lengths, times and headers of packets stay as
 they are; checksums of TCP no longer fit.
 """
@@ -30,9 +31,9 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 BLOCK_BYTES = 48 << 20
-"""Bytes of the piece that are read at a time. A packet is shorter."""
+"""Bytes of the piece that are read at a time. No packet is longer."""
 REQUEST_HEAD, RESPONSE_HEAD, NO_HEAD = 12, 8, 0
-"""Bytes of a message that stay: its size, API key and version, and correlation id."""
+"""Bytes at the beginning of a message that stay: its size, API key and version, and correlation id."""
 _SIZE_BYTES = 4
 _HIDDEN_REASONS = (
     "gap",
@@ -46,8 +47,8 @@ _HIDDEN_REASONS = (
     "capture_end",
     "connection_end",
 )
-"""Undecoded bytes whose content is not known. A body that is malformed, or cut by the snap length, belongs to a request
-whose API is known."""
+"""Reasons of undecoded bytes whose content is not known. A body that is malformed, or cut by the snap length, belongs
+to a request whose API is known."""
 _IN_FRAGMENTS = (
     "the packets hold secrets in IP fragments, which cannot be blanked; --with-secrets copies packets as they are"
 )
@@ -55,7 +56,7 @@ _IN_FRAGMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """Messages and stretches to blank: the packet with the first byte, how many bytes, how many of them stay."""
+    """Messages and ranges to blank: the packet with the first byte, the number of bytes, and how many of them stay."""
 
     packet_no: Ints
     length: Ints
@@ -67,7 +68,7 @@ class _Marked:
 
 @dataclass(frozen=True, slots=True)
 class _Ranges:
-    """What to blank in streams, by direction of a flow: sequence numbers [start, start + length), modulo 2^32."""
+    """Ranges of streams to blank, by direction of a flow: sequence numbers [start, start + length), modulo 2^32."""
 
     direction: NDArray[np.uint64]
     start: Ints
@@ -75,8 +76,8 @@ class _Ranges:
 
 
 def blank_secrets(piece: Path, dataset: Dataset) -> int:
-    """Blanks the secrets of a pcapng file in place. dataset: the piece's own. Returns the messages and stretches that
-    were blanked. Raises UsageError where one cannot be."""
+    """Blanks the secrets of a pcapng file in place. dataset: the piece's own. Returns the number of messages and ranges
+    that were blanked. Raises UsageError where one cannot be."""
     marked = _marked(dataset)
     if not len(marked):
         return 0
@@ -90,7 +91,7 @@ def blank_secrets(piece: Path, dataset: Dataset) -> int:
 
 
 def _marked(dataset: Dataset) -> _Marked:
-    """What the tables of the piece say is to be blanked."""
+    """Returns the messages and ranges in the tables of the piece that have to be blanked."""
     secret = one_of("api_name", sorted(APIS_ABOUT_SECRETS))
     asked = _rows(dataset, REQUESTS, ("request_packet_no", "request_bytes"), secret, REQUEST_HEAD)
     answered = _rows(dataset, REQUESTS, ("response_packet_no", "response_bytes"), secret, RESPONSE_HEAD)
@@ -101,7 +102,7 @@ def _marked(dataset: Dataset) -> _Marked:
 
 
 def _rows(dataset: Dataset, table: Table, names: tuple[str, str], only: ds.Expression, head: int) -> Ints:
-    """Packet, length and head of some rows, int64[3, n]."""
+    """Returns packet, length and head of some rows, int64[3, n]."""
     is_known = pc.field(names[0]).is_valid() & pc.field(names[1]).is_valid()
     parts = [np.zeros((3, 0), np.int64)]
     for batch in scan(dataset, table, list(names), only & is_known):
@@ -111,7 +112,7 @@ def _rows(dataset: Dataset, table: Table, names: tuple[str, str], only: ds.Expre
 
 
 def _blocks(whole: Bytes) -> Iterator[tuple[Bytes, Segments]]:
-    """The segments of the piece, block by block, and the bytes that their offsets count in, which are the file's."""
+    """Yields the segments of the piece, block by block, with the bytes of the file to which their offsets refer."""
     reader, link, start = open_reader(whole[:HEAD_BYTES].tobytes(), "the piece"), LinkReader(), 0
     while start < len(whole):
         view = whole[start : start + BLOCK_BYTES]
@@ -127,8 +128,8 @@ def _segments(link: LinkReader, view: Bytes, packets: Packets) -> Segments:
 
 
 def _located(whole: Bytes, marked: _Marked) -> _Ranges:
-    """The sequence numbers of what is marked. A message whose beginning is not seen at its segment's begin is blanked
-    from that segment on, as long as it may be."""
+    """Returns the sequence numbers of the marked messages and ranges. A message that does not begin at the start of its
+    segment is blanked from the start of that segment on, over its maximum length."""
     directions, starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for view, segments in _blocks(whole):
         row = np.searchsorted(segments.packet_no, marked.packet_no)
@@ -144,7 +145,7 @@ def _located(whole: Bytes, marked: _Marked) -> _Ranges:
 
 
 def _begins(view: Bytes, segments: Segments, row: Ints, length: Ints) -> NDArray[np.bool_]:
-    """Whether the segments begin with the size of a message of these lengths."""
+    """Whether each segment begins with the size field of a message of that length."""
     at = segments.offset[row]
     is_whole = (segments.captured[row] >= REQUEST_HEAD) & (at + _SIZE_BYTES <= len(view))
     at = np.where(is_whole, at, 0)
@@ -154,7 +155,7 @@ def _begins(view: Bytes, segments: Segments, row: Ints, length: Ints) -> NDArray
 
 
 def _blank(view: Bytes, segments: Segments, ranges: _Ranges) -> None:
-    """Zeros in the bytes of a block that lie in the ranges. Raises UsageError where fragments hold them."""
+    """Writes zeros over the bytes of a block that lie in the ranges. Raises UsageError where IP fragments hold them."""
     keys = direction_keys(segments)
     for direction in np.intersect1d(keys, ranges.direction):
         of_ranges = np.flatnonzero(ranges.direction == direction)
@@ -184,6 +185,6 @@ def _zero(view: Bytes, first: int, end: int) -> None:
 
 
 def _relative(seq: Ints, base: np.int64) -> Ints:
-    """Sequence numbers as distances from a base, -2^31 to 2^31 - 1 (RFC 9293)."""
+    """Returns sequence numbers as distances from a base, -2^31 to 2^31 - 1 (RFC 9293)."""
     distance: Ints = ((seq - base + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
     return distance

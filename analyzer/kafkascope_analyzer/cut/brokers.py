@@ -1,4 +1,4 @@
-"""What a piece says about its brokers: their names, for Wireshark's name resolution, and their ports."""
+"""The brokers of a piece: their names, for Wireshark's name resolution, and their ports."""
 
 import ipaddress
 from collections import defaultdict
@@ -9,12 +9,12 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import visible
 
 LONGEST_NAME = 255
-"""Characters of a name, as in DNS."""
+"""Longest name in characters, as in DNS."""
 
 
 def broker_names(dataset: Dataset) -> dict[str, str]:
-    """Address of a broker -> the host name that it advertises, else `broker-1`; `brokers-1-2` for several brokers at
-    one address.
+    """Returns address of a broker -> the host name that it advertises, else `broker-1`; `brokers-1-2` for several
+    brokers at one address.
     """
     hosts: dict[str, set[str]] = defaultdict(set)
     nodes: dict[str, set[int]] = defaultdict(set)
@@ -27,7 +27,7 @@ def broker_names(dataset: Dataset) -> dict[str, str]:
 
 
 def kafka_ports(dataset: Dataset) -> frozenset[int]:
-    """The ports of servers with which Kafka was spoken."""
+    """Returns the ports of servers with Kafka connections."""
     ports: set[int] = set()
     for batch in scan(dataset, CONNECTIONS, ["server_port", "protocol"]):
         ports.update(row["server_port"] for row in batch.to_pylist() if row["protocol"] == "kafka")

@@ -1,6 +1,7 @@
-"""Comments on packets of the piece: where a selected request begins, and where its response does, with its errors.
+"""Comments on packets of the piece: where a selected request begins, and where its response begins, with its errors.
 
-Wireshark shows them in the packet list and in the details. Text from the wire loses control characters and is cut.
+Wireshark shows them in the packet list and in the details. Control characters in text from the wire are removed, and
+the text is cut.
 """
 
 from collections.abc import Iterator
@@ -21,13 +22,13 @@ from kafkascope_parsers.capture import Packets
 from kafkascope_parsers.capture.pcapng_writer import comment_options
 
 MOST_REQUESTS = 500
-"""Requests that are pointed at: two comments each are more than anyone reads."""
+"""Most requests with comments: two comments each are more than anyone reads."""
 MOST_ERRORS_NAMED = 3
 MOST_PER_PACKET = 8
-"""Comments on one packet: many small requests begin in one segment."""
+"""Most comments on one packet: many small requests may begin in one segment."""
 
 Place = tuple[int, int]
-"""Number of the packet in its file, and its time: both together are one packet, whatever the file."""
+"""Number of the packet in its file, and its time: together they identify a packet, whatever its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Comments:
     texts: dict[Place, list[str]]
 
     def options(self, packets: Packets) -> dict[int, bytes]:
-        """The pcapng options of the packets that carry comments, by row."""
+        """Returns the pcapng options of the packets that have comments, by row."""
         if not self.texts or not len(packets):
             return {}
         numbers = np.array(sorted({number for number, _ in self.texts}), np.int64)
@@ -53,7 +54,8 @@ NO_COMMENTS = Comments({})
 
 
 def comments_on(dataset: Dataset, hits: pa.Table | None, conn_ids: pa.Array, window: Window) -> Comments:
-    """Comments on the first selected requests; where connections are selected (hits is None), on those with errors."""
+    """Returns comments on the first selected requests; where connections are selected (hits is None), on requests with
+    errors."""
     if hits is None:
         only = (ds.field("n_errors") > 0) & ds.field("conn_id").isin(conn_ids)
         only &= (ds.field("ts_ns") >= window[0]) & (ds.field("ts_ns") <= window[1])
@@ -78,7 +80,7 @@ def comments_on(dataset: Dataset, hits: pa.Table | None, conn_ids: pa.Array, win
 
 
 def _errors_of(dataset: Dataset, request_ids: list[str]) -> dict[str, list[str]]:
-    """Errors of each request as text, each once: the error's name and what it is about."""
+    """Returns the distinct errors of each request as text: the error's name and its subject."""
     found: dict[str, list[str]] = {}
     for error in rows(dataset, ERRORS, ["request_id", "error_name", "resource"], one_of("request_id", request_ids)):
         what = " ".join(safe(part) for part in (error["error_name"], error["resource"]) if part)

@@ -1,4 +1,4 @@
-"""The pass over the captures: every block once, the chosen packets of it to the piece. Memory is a block.
+"""The pass over the captures: reads every block once, and copies its chosen packets to the piece. Memory is one block.
 
 Files are read in the dataset's order, packets keep their file's order, time, lengths and link type; those of capture
 points get the times of the dataset, which are on one clock.
@@ -26,7 +26,8 @@ Flags = NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Copied:
-    """What went into the piece. flows holds a hash of each TCP connection's ends, ports all ports of both."""
+    """Counts of the packets in the piece. flows: a hash of each TCP connection's endpoints; ports: all ports of both
+    ends."""
 
     n_packets: int = 0
     n_bytes: int = 0
@@ -57,7 +58,7 @@ def copy_packets(
 ) -> Copied:
     """Writes the piece to `file`; nothing at all where no packet is chosen.
 
-    section: what the piece says of itself. progress takes bytes read so far. Raises
+    section: the section header of the piece. progress: is called with the number of bytes read so far. Raises
     CaptureError.
     """
     copied, writer, before = Copied(), None, 0
@@ -82,14 +83,14 @@ def copy_packets(
 
 
 def _corrected(block: Block, clock: PointClock | None) -> Block:
-    """The block with the times of the dataset, so that the packets of all capture points are on one clock."""
+    """Returns the block with the times of the dataset, so that the packets of all capture points are on one clock."""
     if clock is None:
         return block
     return replace(block, packets=replace(block.packets, ts_ns=clock.corrected(block.packets.ts_ns)))
 
 
 def _is_out_of_time(original: Original, plan: Plan) -> bool:
-    """Whether the manifest shows that no packet of the file is in the plan's time."""
+    """Whether the manifest shows that no packet of the file is within the plan's time."""
     if original.first_ns is None or original.last_ns is None:
         return False
     bounds = plan.spans.bounds if plan.spans else plan.window
@@ -115,7 +116,7 @@ def _in_ranges(numbers: NDArray[np.int64], capture_id: int, ranges: tuple[Packet
 
 
 def _by_flow(block: Block, packets: Packets, plan: Plan, link: LinkReader) -> tuple[Flags, Segments]:
-    """Which of the packets pass the tests of connections, and their segments."""
+    """Returns which packets pass the tests for connections, and their segments."""
     _, segments = link.read_segments(block.buf, packets)
     if plan.flows is None and plan.endpoints is None:
         return np.ones(len(packets), np.bool_), segments

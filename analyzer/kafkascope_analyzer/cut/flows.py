@@ -1,7 +1,7 @@
-"""Which segments belong to a set of TCP flows, whichever way they go.
+"""Finds the segments of a set of TCP flows, in either direction.
 
 A flow is two endpoints without a direction: (address, port) twice. Segments are found by a hash of both ends and then
-compared with them in full, so that no foreign packet gets in by a collision.
+compared in full, so that a hash collision does not include a packet of another flow.
 """
 
 import ipaddress
@@ -22,14 +22,14 @@ End = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address and a port; either may be anything (None)."""
+    """An address and a port; None for either means any."""
 
     ip: str | None
     port: int | None
 
 
 def halves(ip: str) -> tuple[int, int]:
-    """High and low half of the address as an IPv6 one (IPv4 as ::ffff:a.b.c.d). Raises ValueError."""
+    """Returns the high and low half of the address as an IPv6 one (IPv4 as ::ffff:a.b.c.d). Raises ValueError."""
     address = ipaddress.ip_address(ip)
     whole = int(address) | (0xFFFF << 32 if address.version == 4 else 0)
     return whole >> 64, whole & (1 << 64) - 1
@@ -43,14 +43,14 @@ def _end_keys(address: Halves, port: NDArray[np.uint16]) -> Halves:
 
 
 def flow_keys(segments: Segments) -> Halves:
-    """A hash of both ends of each segment, uint64, the same both ways."""
+    """Returns a hash of both ends of each segment, uint64, the same for both directions."""
     source = _end_keys(segments.source, segments.source_port)
     result: Halves = source + _end_keys(segments.destination, segments.destination_port)
     return result
 
 
 def direction_keys(segments: Segments) -> Halves:
-    """A hash of both ends of each segment, uint64, another one for each way."""
+    """Returns a hash of both ends of each segment, uint64, different for each direction."""
     source = _end_keys(segments.source, segments.source_port)
     result: Halves = source * _ODD[1] + _end_keys(segments.destination, segments.destination_port)
     return result
@@ -67,7 +67,7 @@ class Flows:
         self._keys, self._addresses, self._ports = keys[self._order], addresses, ports
 
     def of(self, segments: Segments) -> NDArray[np.int64]:
-        """The flow of each segment, -1 where it is none of these."""
+        """Returns the flow of each segment, -1 where it is none of these."""
         if not len(self._keys) or not len(segments):
             return np.full(len(segments), -1, np.int64)
         keys = flow_keys(segments)
@@ -88,7 +88,7 @@ def _same(a: Halves, b: Halves, port_a: NDArray[np.uint16], port_b: NDArray[np.u
 
 
 def touches(segments: Segments, endpoint: Endpoint) -> NDArray[np.bool_]:
-    """Which segments come from the endpoint or go to it."""
+    """Returns a mask of the segments from or to the endpoint."""
     found = np.zeros(len(segments), np.bool_)
     for address, port in (
         (segments.source, segments.source_port),
@@ -104,7 +104,7 @@ def touches(segments: Segments, endpoint: Endpoint) -> NDArray[np.bool_]:
 
 
 def parse_endpoint(text: str) -> Endpoint | None:
-    """`10.0.0.1:9092`, `[::1]:9092`, `10.0.0.1`, `::1`, `:9092`; None where the text is none of these."""
+    """Parses `10.0.0.1:9092`, `[::1]:9092`, `10.0.0.1`, `::1`, `:9092`; None for any other text."""
     ip, port = text, ""
     if text.startswith("["):
         ip, closed, port = text[1:].partition("]")

@@ -1,5 +1,5 @@
 """The heads of a piece's messages: size, API key and version, correlation id. They are made from the piece's tables,
-and put where the packets have the same bytes.
+and written where the packets have the same bytes.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _ANSWER_HEAD = np.dtype([("size", ">i4"), ("correlation_id", ">i4")])
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """The heads of a piece's messages, by the packet with their first byte. length: of the whole message."""
+    """The heads of a piece's messages, by the packet with their first byte. length: length of the whole message."""
 
     packet_no: Ints
     length: Ints
@@ -32,7 +32,7 @@ class Heads:
 
 
 def heads_of(dataset: Dataset) -> Heads:
-    """The heads of the messages of the dataset of a piece."""
+    """Returns the heads of the messages from the dataset of a piece."""
     columns = ("request_bytes", "api_key", "api_version", "correlation_id")
     asked = _heads(dataset, ("request_packet_no", *columns), _MESSAGE_HEAD)
     answered = _heads(dataset, ("response_packet_no", "response_bytes", "correlation_id"), _ANSWER_HEAD)
@@ -43,8 +43,8 @@ def heads_of(dataset: Dataset) -> Heads:
 
 
 def _heads(dataset: Dataset, names: tuple[str, ...], layout: np.dtype[np.void]) -> tuple[Ints, Ints, list[bytes]]:
-    """Packet, length and head of the requests, or the responses, that are known whole. names: packet, bytes, and the
-    columns of the fields that follow the size."""
+    """Returns packet, length and head of the requests, or the responses, of which all fields are known. names: columns
+    for packet, bytes, and the fields that follow the size."""
     is_known = pc.is_valid(pc.field(names[0]))
     for name in names[1:]:
         is_known &= pc.is_valid(pc.field(name))
@@ -61,15 +61,16 @@ def _heads(dataset: Dataset, names: tuple[str, ...], layout: np.dtype[np.void]) 
 
 
 class MessageHeads:
-    """Puts the heads of messages where they stood: at the beginning of a segment, or behind the message before."""
+    """Writes the heads of messages at their places: at the beginning of a segment, or directly after the previous
+    message."""
 
     def __init__(self, heads: Heads) -> None:
         self._heads = heads
         self._next: dict[int, int] = {}
-        """By direction of a flow: the sequence number behind the last message."""
+        """By direction of a flow: the sequence number after the last message."""
 
     def put(self, buf: Bytes, segments: Segments, new: Bytes, payload: Ints) -> None:
-        """Copies those of a block's segments. payload: where the payload of each begins in `new`."""
+        """Copies the heads in a block's segments. payload: where the payload of each begins in `new`."""
         heads, directions = self._heads, direction_keys(segments).tolist()
         first = np.searchsorted(heads.packet_no, segments.packet_no).tolist()
         behind = np.searchsorted(heads.packet_no, segments.packet_no, side="right").tolist()
@@ -86,6 +87,6 @@ class MessageHeads:
             self._next[directions[row]] = (seq + at) & 0xFFFFFFFF
 
     def _found(self, buf: Bytes, at: int, n_bytes: int, waiting: list[int]) -> int | None:
-        """The message of the packet whose head stands at that place."""
+        """Returns the message of the packet whose head is at that offset."""
         data = buf[at : at + min(n_bytes, _MESSAGE_HEAD.itemsize)].tobytes() if n_bytes > 0 else b""
         return next((i for i in waiting if data.startswith(self._heads.head[i])), None)

@@ -1,6 +1,6 @@
-"""The captures that a dataset was made from: found by its manifest, and proved to be the same files.
+"""Finds the captures from which a dataset was made by its manifest, and checks that they are unchanged.
 
-A file is the same if its size is and the SHA-256 of its first and last MiB.
+A file counts as unchanged if its size and the SHA-256 of its first and last MiB are the same.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _PEEK_BYTES = 1 << 16
 @dataclass(frozen=True, slots=True)
 class Original:
     """A capture to copy from: its place, its capture_id, the times of its first and last packet where known, and the
-    clock of its capture point, by which these and all times of the dataset are corrected."""
+    clock correction of its capture point, which is part of these and all other times of the dataset."""
 
     place: CapturePlace
     capture_id: int
@@ -31,9 +31,10 @@ class Original:
 
 
 def originals_of(dataset: Dataset, given: list[CapturePlace]) -> list[Original]:
-    """The dataset's inputs in its order. given: where to look; none is where the manifest says, or beside the dataset.
+    """Returns the dataset's inputs in its order. given: places to look in; without any, the place in the manifest, or
+    beside the dataset.
 
-    Raises UsageError where one is not found or is not the same any more, or where a given file is none of them.
+    Raises UsageError where an input is not found or has changed, or where a given file is not an input.
     """
     inputs = dataset.manifest.inputs
     if not given:
@@ -58,7 +59,7 @@ def _original(entry: Mapping[str, Any], capture_id: int, place: CapturePlace) ->
 
 
 def _place(entry: Mapping[str, Any], dataset: Dataset) -> CapturePlace:
-    """Where the file is: its place as given to ingest, or beside the dataset."""
+    """Returns the place of the file: the one that was given to ingest, or beside the dataset."""
     if entry["path"] == str(STANDARD_INPUT):
         raise UsageError(f"{dataset} was read from standard input; name the capture with --capture PATH")
     there = [place_of(entry["path"])] if is_uri(entry["path"]) else _local_places(Path(entry["path"]), dataset)
@@ -72,7 +73,7 @@ def _place(entry: Mapping[str, Any], dataset: Dataset) -> CapturePlace:
 
 
 def _local_places(named: Path, dataset: Dataset) -> list[CapturePlace]:
-    """The files of that name that are there. Raises UsageError where none is."""
+    """Returns the existing files of that name. Raises UsageError where there is none."""
     beside = dataset.local_folder.parent if dataset.local_folder else Path.cwd()
     places = [named, beside / named, beside / named.name]
     there = [place_of(path) for path in dict.fromkeys(places) if path.is_file()]
@@ -82,7 +83,7 @@ def _local_places(named: Path, dataset: Dataset) -> list[CapturePlace]:
 
 
 def _fingerprint(place: CapturePlace) -> tuple[int, str | None]:
-    """Size and digest, as ingest takes them. Raises CaptureError."""
+    """Returns size and digest, computed as by ingest. Raises CaptureError."""
     try:
         size = place.size_bytes()
     except OSError as error:
@@ -95,7 +96,8 @@ def _fingerprint(place: CapturePlace) -> tuple[int, str | None]:
 
 
 def _is_same(fingerprint: tuple[int, str | None], entry: Mapping[str, Any]) -> bool:
-    """Whether the file is the manifest's; one that came through standard input has no digest, and its size decides."""
+    """Whether the file is the one in the manifest. An input from standard input has no digest: then the
+    size decides."""
     size, digest = fingerprint
     wanted = entry.get("sha256_first_and_last_mib")
     return bool(size == entry["size_bytes"] and wanted in (None, digest))

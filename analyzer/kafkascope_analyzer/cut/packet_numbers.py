@@ -1,4 +1,4 @@
-"""Packet numbers as people write them."""
+"""Parses packet numbers as people write them."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _RANGE = re.compile(r"(?:([0-9]{1,9}):)?([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 @dataclass(frozen=True, slots=True)
 class PacketRange:
-    """Packet numbers first..last, both included, of one input file (its capture_id; None is the only one)."""
+    """Packet numbers first..last, both included, of one input file. capture_id is None where there is only one file."""
 
     capture_id: int | None
     first: int
@@ -22,7 +22,8 @@ class PacketRange:
 
 
 def parse_packets(text: str) -> tuple[PacketRange, ...]:
-    """`100-250,300`, or with several captures `0:100-250,1:7` (capture_id before the colon). Raises UsageError."""
+    """Parses `100-250,300`, or with several captures `0:100-250,1:7` (capture_id before the colon). Raises
+    UsageError."""
     found = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())

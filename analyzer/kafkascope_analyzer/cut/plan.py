@@ -1,4 +1,5 @@
-"""What is copied: a selection on a dataset as spans of time of TCP flows, a selection without one as plain tests.
+"""The packets to copy: a selection on a dataset becomes spans of time of TCP flows, a selection without one becomes
+tests on packets.
 
 So that Wireshark reads the piece from its first byte on:
 - a connection that is selected whole is there from its SYN to its last segment;
@@ -28,7 +29,8 @@ from kafkascope_parsers.errors import UsageError
 
 _API_VERSIONS = 18
 _MOST_WIDENINGS = 16
-"""A part is widened until nothing is half said; a connection that pipelines without a pause ends it here."""
+"""Most steps by which a part is widened so that it does not begin inside a message; a connection that pipelines without
+a pause reaches this limit."""
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -62,7 +64,7 @@ class _Connections:
 
 
 def window_of(selection: Selection, first_ns: int) -> Window:
-    """--from and --to as nanoseconds since the epoch. Raises UsageError where they cross."""
+    """Returns --from and --to as nanoseconds since the epoch. Raises UsageError where --from is after --to."""
     start, end = ALL_TIME
     if selection.start:
         start = selection.start.since_epoch(first_ns)
@@ -79,7 +81,7 @@ def wider(window: Window, margin_ns: int) -> Window:
 
 
 def plan_on_dataset(dataset: Dataset, selection: Selection, window: Window, *, comment: bool) -> Plan:
-    """What the selection is in the packets that the dataset was made from. Raises UsageError."""
+    """Returns the plan for a selection, in the packets from which the dataset was made. Raises UsageError."""
     scope = connection_scope(dataset, selection)
     packets = selection.packets or None
     if scope is None and not selection.names_requests:
@@ -106,7 +108,7 @@ def _with_margin(parts: Spans, margin_ns: int) -> Spans:
 
 
 def _of_scope(scope: Scope, connections: _Connections, window: Window) -> Spans:
-    """The windows of each connection, cut to the window."""
+    """Returns the windows of each connection, limited to the window."""
     found = [
         (owner, max(start, window[0]), min(end, window[1]))
         for owner, conn_id in enumerate(connections.ids.to_pylist())
@@ -138,7 +140,8 @@ def _load_connections(dataset: Dataset, ids: list[str]) -> _Connections:
 
 
 def _readable(dataset: Dataset, connections: _Connections, parts: Spans) -> Spans:
-    """Parts of connections, with what Wireshark needs to read them (see above), none beyond its connection."""
+    """Returns parts of connections, extended by what Wireshark needs to read them (see above), none beyond its
+    connection."""
     first, last = connections.first_ns, connections.last_ns
     parts = merged([_within(parts, first, last)])
     parts = _widened(dataset, connections, parts)
@@ -151,7 +154,7 @@ def _readable(dataset: Dataset, connections: _Connections, parts: Spans) -> Span
 
 
 def _within(parts: Spans, first: Ints, last: Ints) -> Spans:
-    """No part beyond its connection: another may use the same ports before and after."""
+    """Limits each part to its connection, because another may use the same ports before and after."""
     start, end = np.maximum(parts.start_ns, first[parts.owner]), np.minimum(parts.end_ns, last[parts.owner])
     return spans(parts.owner, start, end)
 
@@ -161,7 +164,7 @@ def _times_of(dataset: Dataset, connections: _Connections, *more: str) -> Iterat
 
 
 def _widened(dataset: Dataset, connections: _Connections, parts: Spans) -> Spans:
-    """Parts that begin where no message of the connection is half said."""
+    """Returns parts that do not begin inside a message of the connection."""
     for _ in range(_MOST_WIDENINGS):
         index, more = SpanIndex(parts), [parts]
         for batch in _times_of(dataset, connections):
@@ -179,8 +182,8 @@ def _widened(dataset: Dataset, connections: _Connections, parts: Spans) -> Spans
 
 
 def _end_of_begin(dataset: Dataset, connections: _Connections) -> Ints:
-    """Per connection, until when its beginning goes: before its first request, or to the end of ApiVersions if that is
-    the first request. Without requests: its handshake is all of it."""
+    """Returns for each connection the end of its beginning: the time before its first request, or the end of
+    ApiVersions if that is the first request. Without requests, the whole of it is the handshake."""
     end = connections.last_ns.copy()
     first = np.full(len(end), _NEVER)
     for batch in _times_of(dataset, connections, "api_key"):

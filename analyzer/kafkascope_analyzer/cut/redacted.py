@@ -1,5 +1,5 @@
-"""Makes a piece that can be shown to strangers: each TCP segment becomes a new packet, which has of the old one what is
-written here, and nothing else. What is not TCP over IP is left out.
+"""Makes a piece that can be shown to strangers: each TCP segment becomes a new packet that keeps only the parts of the
+old one that are listed here. Packets that are not TCP over IP are left out.
 
 | of the packet | in the new one |
 |---|---|
@@ -38,8 +38,8 @@ class Redacted:
 
 
 def write_redacted(piece: Path, heads: Heads, file: BinaryIO, section: Section, key: bytes) -> Redacted:
-    """Writes a piece anew, redacted. heads: those of its messages; section: what the new file says of itself; key: of
-    the pseudonyms."""
+    """Writes a redacted copy of a piece. heads: heads of its messages; section: section header of the new file; key:
+    key of the pseudonyms."""
     done, link, capture = Redacted(), LinkReader(), CaptureFile(piece)
     writer, ends, messages = PcapngWriter(file, section), _Addresses(key, done.originals), MessageHeads(heads)
     for block in capture.blocks():
@@ -54,14 +54,14 @@ def write_redacted(piece: Path, heads: Heads, file: BinaryIO, section: Section, 
 
 
 class _Addresses:
-    """The pseudonyms of addresses, as halves of IPv6."""
+    """The pseudonyms of addresses, as halves of IPv6 addresses."""
 
     def __init__(self, key: bytes, originals: dict[str, str]) -> None:
         self._key, self._originals = key, originals
         self._known: dict[tuple[int, int], tuple[int, int]] = {}
 
     def of(self, halves: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Those of a column of addresses, uint64[n, 2]."""
+        """Returns the pseudonyms of a column of addresses, uint64[n, 2]."""
         found, which = np.unique(halves, axis=0, return_inverse=True)
         made = np.array([self._one(high, low) for high, low in found.tolist()], np.uint64).reshape(-1, 2)
         return made[which.ravel()]

@@ -1,4 +1,4 @@
-"""Requests that are selected, from a dataset: which, on which connection, and from when to when.
+"""Selects requests from a dataset: their ids, their connections, and their times.
 
 A request's time runs from its first byte to the last byte of its response. Rows are held for the selected requests
 only, and at most MOST_REQUESTS of them.
@@ -22,14 +22,16 @@ from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_nam
 from kafkascope_parsers.versions import MOST_INT16, parse_number
 
 MOST_REQUESTS = 1_000_000
-"""Requests of one piece; some 150 bytes of memory each. Whoever wants more wants connections, or a stretch of time."""
+"""Most requests of one piece; some 150 bytes of memory each. For more, the user should select connections or a span of
+time."""
 
 TIMES = ["ts_ns", "request_last_ns", "response_ns", "response_last_ns"]
 HITS = pa.schema([("request_id", pa.string()), ("conn_id", pa.string()), ("ts_ns", pa.int64()), ("end_ns", pa.int64())])
 
 
 def selected_requests(dataset: Dataset, selection: Selection, scope: Scope | None, window: Window) -> pa.Table:
-    """Requests that match everything, and were under way in the window: columns of HITS. Raises UsageError."""
+    """Returns the requests that match all conditions, and were in flight in the window: columns of HITS. Raises
+    UsageError."""
     filters = [_apis(selection.apis)] if selection.apis else []
     if selection.groups:
         filters.append(one_of("group_id", list(selection.groups)))
@@ -44,7 +46,7 @@ def selected_requests(dataset: Dataset, selection: Selection, scope: Scope | Non
 
 
 def with_ends(batch: pa.RecordBatch) -> pa.Array:
-    """The last time of each request that the batch (with TIMES) knows of."""
+    """Returns the last known time of each request of the batch (with TIMES)."""
     return pc.max_element_wise(*(batch.column(name) for name in TIMES))
 
 
@@ -70,7 +72,7 @@ def _bounded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def _in_scope(hits: pa.Table, scope: Scope) -> pa.Table:
-    """The requests that were under way in a window of their connection."""
+    """Returns the requests that were in flight in a window of their connection."""
     if all(windows == [ALL_TIME] for windows in scope.values()):
         return hits
     times = zip(hits["conn_id"].to_pylist(), hits["ts_ns"].to_pylist(), hits["end_ns"].to_pylist(), strict=True)
@@ -79,7 +81,7 @@ def _in_scope(hits: pa.Table, scope: Scope) -> pa.Table:
 
 
 def _id_sets(dataset: Dataset, selection: Selection) -> Iterator[pa.Array]:
-    """The request ids that each kind that is not in the table of requests lets through."""
+    """Yields, for each condition that is not on the table of requests, the request ids that meet it."""
     if selection.requests:
         yield pa.array(selection.requests, pa.string())
     if selection.errors:
@@ -108,7 +110,7 @@ def _apis(wanted: tuple[str, ...]) -> ds.Expression:
 
 
 def api_key_of(text: str) -> int:
-    """The key of an API by its name, in any case, or its number. Raises UsageError."""
+    """Returns the key of an API from its name, in any case, or its number. Raises UsageError."""
     names = {api_name(key).casefold(): key for key in api_keys()}
     if text.casefold() in names:
         return names[text.casefold()]
@@ -119,7 +121,7 @@ def api_key_of(text: str) -> int:
 
 
 def error_code_of(text: str) -> int:
-    """The code of an error by its name, in any case, or its number. Raises UsageError."""
+    """Returns the code of an error from its name, in any case, or its number. Raises UsageError."""
     names = {error_name(code): code for code in error_codes()}
     name = text.upper().removeprefix("UNKNOWN_") if text.upper() not in names else text.upper()
     if name in names:

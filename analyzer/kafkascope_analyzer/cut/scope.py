@@ -1,7 +1,7 @@
-"""Connections that are selected, and windows of time on them, from a dataset.
+"""Selects connections, and windows of time on them, from a dataset.
 
-A scope maps conn_id to windows [(start_ns, end_ns), …]; ALL_TIME stands for the whole connection. Values of one kind
-are joined, kinds are intersected.
+A scope maps conn_id to windows [(start_ns, end_ns), …]; ALL_TIME stands for the whole connection. The results for
+several values of one kind are united, those of several kinds are intersected.
 """
 
 from collections.abc import Iterable
@@ -27,15 +27,15 @@ from kafkascope_spark.stories.tables import CLIENTS
 
 ALL_TIME = (-(1 << 62), 1 << 62)
 MOST_CONNECTIONS = 250_000
-"""Connections of one piece: some 100 bytes of memory each, and more than anyone opens in Wireshark."""
+"""Most connections of one piece: some 100 bytes of memory each, and more than anyone opens in Wireshark."""
 
 Window = tuple[int, int]
 Scope = dict[str, list[Window]]
 
 
 def connection_scope(dataset: Dataset, selection: Selection) -> Scope | None:
-    """What clients, connections and stories select; None where none is named. Raises UsageError where a name is not in
-    the dataset."""
+    """Returns the scope that clients, connections and stories select; None where none is named. Raises UsageError where
+    a name is not in the dataset."""
     scope: Scope | None = None
     for names, find in (
         (selection.clients, _of_client),
@@ -56,7 +56,7 @@ def connection_scope(dataset: Dataset, selection: Selection) -> Scope | None:
 
 
 def intersected(one: Scope, other: Scope) -> Scope:
-    """What lies in both."""
+    """Returns the intersection of two scopes."""
     both: Scope = {}
     for conn_id in one.keys() & other.keys():
         windows = [
@@ -69,13 +69,13 @@ def intersected(one: Scope, other: Scope) -> Scope:
 
 
 def overlapping(dataset: Dataset, window: Window) -> Scope:
-    """The connections that have a segment about the window."""
+    """Returns the connections that have a segment around the window."""
     inside = (ds.field("first_ns") <= window[1]) & (ds.field("last_ns") >= window[0])
     return _whole(conn_ids(scan(dataset, CONNECTIONS, ["conn_id"], inside)))
 
 
 def conn_ids(batches: Iterable[pa.RecordBatch]) -> list[str]:
-    """The conn_ids of batches. Raises UsageError beyond MOST_CONNECTIONS."""
+    """Returns the conn_ids of batches. Raises UsageError beyond MOST_CONNECTIONS."""
     found: list[str] = []
     for batch in batches:
         found += batch.column("conn_id").to_pylist()
@@ -95,7 +95,7 @@ def _whole(ids: Iterable[str]) -> Scope:
 
 
 def _of_client(dataset: Dataset, name: str) -> Scope:
-    """A client instance by its id, or every connection that carried the client id."""
+    """Returns the scope of a client instance by its id, or of every connection with that client id."""
     found: list[str] = []
     for client in read(dataset, _Client, ds.field("client_instance_id") == name):
         found += client.conn_ids
@@ -112,19 +112,19 @@ def _of_client(dataset: Dataset, name: str) -> Scope:
 
 
 def _lists_with(lists: pa.Array, wanted: str) -> pa.Array:
-    """Which lists of strings hold the string."""
+    """Returns a mask of the lists that contain the string."""
     holders = pc.list_parent_indices(lists).filter(pc.equal(pc.list_flatten(lists), wanted))
     return pc.is_in(pa.array(range(len(lists)), pa.int64()), holders.cast(pa.int64()))
 
 
 def there_are(names: Iterable[str]) -> str:
-    """The end of a sentence that says what would have been found."""
+    """Returns the end of an error's sentence, which lists the names that exist."""
     known = sorted(safe(name) for name in names)
     return f"; there are {list_of(known, 8)}" if known else "; the dataset has none"
 
 
 def _of_connection(dataset: Dataset, name: str) -> Scope:
-    """A conn_id, or an address (ip, ip:port, :port) of either end."""
+    """Returns the scope of a conn_id, or of an address (ip, ip:port, :port) of either end."""
     endpoint = parse_endpoint(name)
     if endpoint is None:
         only = ds.field("conn_id") == name

@@ -1,4 +1,4 @@
-"""What the user wants in the piece. Several values of one kind mean any of them; several kinds mean all of them."""
+"""The user's selection for the piece. Several values of one kind mean any of them; several kinds mean all of them."""
 
 import shlex
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from kafkascope_analyzer.dataset.durations import NS_PER_S, Moment
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection. margin_ns is taken before and after each selected request or window, in nanoseconds."""
+    """A selection. margin_ns is added before and after each selected request or window, in nanoseconds."""
 
     clients: tuple[str, ...] = ()
     connections: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Selection:
 
     @property
     def names_requests(self) -> bool:
-        """Whether requests are selected by what they are."""
+        """Whether requests are selected by their properties."""
         return bool(self.apis or self.errors or self.requests or self.groups or self.topics)
 
     @property
@@ -46,12 +46,12 @@ class Selection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was asked for."""
+        """Whether nothing is selected."""
         named = self.names_requests or self.names_connections or self.packets
         return not (named or self.start or self.end)
 
     def words(self) -> str:
-        """The selection as the options that ask for it."""
+        """The selection as command-line options."""
         kinds = {
             "client": self.clients,
             "connection": self.connections,

@@ -1,4 +1,4 @@
-"""Puts the secrets of a piece's own TLS sessions into it, so that Wireshark and kafkascope decrypt it: a Decryption
+"""Embeds the secrets of a piece's own TLS sessions, so that Wireshark and kafkascope can decrypt it: a Decryption
 Secrets Block of pcapng, before the packets. Sessions are found by the client randoms of hellos in the piece.
 """
 
@@ -18,8 +18,8 @@ _LENGTH_AT = 4
 
 
 def embed_secrets(piece: Path, key_logs: Sequence[CapturePlace], scratch: Path) -> int:
-    """Puts those lines of the key logs into a pcapng file that are of its sessions. Returns how many lines. scratch: a
-    folder for a temporary file, which only the owner can read. Raises UsageError where a key log cannot be read."""
+    """Embeds the lines of the key logs that belong to sessions of a pcapng file. Returns the number of lines. scratch:
+    a folder for a temporary file that only the owner can read. Raises UsageError where a key log cannot be read."""
     with piece.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         randoms = {match[1].hex().encode() for match in _CLIENT_HELLO.finditer(data)}
     lines = [line for line in key_log_lines(key_logs) if line.split()[1:2] and line.split()[1].lower() in randoms]

@@ -1,4 +1,4 @@
-"""Spans of time of flows, and which times lie in them: sorted arrays, no step per packet.
+"""Spans of time of flows, and a lookup of the span that contains a time: sorted arrays, no step per packet.
 
 Owners are numbers from 0: rows of connections, or flows. Both ends of a span belong to it. Nanoseconds since the epoch.
 """
@@ -23,7 +23,7 @@ class Spans:
         return len(self.owner)
 
     def of_owners(self, new_owner: Ints) -> "Spans":
-        """The same spans, owner i now called new_owner[i]."""
+        """Returns the same spans with owner i renumbered to new_owner[i]."""
         return merged([Spans(new_owner[self.owner], self.start_ns, self.end_ns)])
 
 
@@ -31,12 +31,12 @@ NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.in
 
 
 def spans(owner: object, start_ns: object, end_ns: object) -> Spans:
-    """Spans of anything that makes int64 arrays of one length."""
+    """Returns spans from anything that makes int64 arrays of one length."""
     return Spans(np.asarray(owner, np.int64), np.asarray(start_ns, np.int64), np.asarray(end_ns, np.int64))
 
 
 def merged(parts: list[Spans]) -> Spans:
-    """All spans, those that touch made one; empty ones (end before start) left out."""
+    """Returns all spans, with touching ones joined and empty ones (end before start) left out."""
     owner = np.concatenate([part.owner for part in parts])
     start = np.concatenate([part.start_ns for part in parts])
     end = np.concatenate([part.end_ns for part in parts])
@@ -45,7 +45,7 @@ def merged(parts: list[Spans]) -> Spans:
     owner, start, end = owner[order], start[order], end[order]
     if not len(owner):
         return NO_SPANS
-    # the greatest end so far of the same owner: ranks are small enough to carry the owner above them
+    # the latest end so far of the same owner: ranks are small enough to carry the owner in the bits above them
     ends, rank = np.unique(end, return_inverse=True)
     greatest = ends[np.maximum.accumulate(owner * len(ends) + rank) % len(ends)]
     begins = np.ones(len(owner), np.bool_)
@@ -56,7 +56,7 @@ def merged(parts: list[Spans]) -> Spans:
 
 
 class SpanIndex:
-    """Finds the span that a time of an owner lies in."""
+    """Finds the span of an owner that contains a time."""
 
     def __init__(self, disjoint: Spans) -> None:
         self._spans = disjoint
@@ -64,7 +64,7 @@ class SpanIndex:
         self._keys = disjoint.owner * (len(self._starts) + 1) + np.searchsorted(self._starts, disjoint.start_ns) + 1
 
     def find(self, owner: Ints, ts_ns: Ints) -> Ints:
-        """For each (owner, time) the row of its span; -1 where it lies in none. An owner of -1 has none."""
+        """Returns for each (owner, time) the row of its span; -1 where there is none. An owner of -1 has none."""
         if not len(self._spans):
             return np.full(len(owner), -1, np.int64)
         keys = owner * (len(self._starts) + 1) + np.searchsorted(self._starts, ts_ns, side="right")
@@ -75,7 +75,7 @@ class SpanIndex:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """First start and last end; an empty span where there are none."""
+        """Returns the first start and the last end; an empty span where there are none."""
         if not len(self._spans):
             return 0, -1
         return int(self._spans.start_ns.min()), int(self._spans.end_ns.max())

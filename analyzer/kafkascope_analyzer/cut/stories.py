@@ -1,4 +1,4 @@
-"""Windows of time on connections that a story is about: a finding, a recovery, a startup, an incident, a stall."""
+"""Windows of time on connections for a story: a finding, a recovery, a startup, an incident, a stall."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class _Stall(Row):
 
 
 def of_recovery(dataset: Dataset, name: str) -> Windows:
-    """The connections of an episode's steps, from its first error to its end. Raises UsageError."""
+    """Returns the connections of an episode's steps, from its first error to its end. Raises UsageError."""
     _check_there(dataset, "recoveries", "--recovery")
     story = next(read(dataset, _Recovery, ds.field("recovery_id") == name), None)
     if story is None:
@@ -65,7 +65,7 @@ def of_recovery(dataset: Dataset, name: str) -> Windows:
 
 
 def of_startup(dataset: Dataset, name: str) -> Windows:
-    """The connections of a start's steps, from its begin to its last step. Raises UsageError."""
+    """Returns the connections of a start's steps, from its beginning to its last step. Raises UsageError."""
     _check_there(dataset, "startups", "--startup")
     start = next(read(dataset, StartupRow, ds.field("startup_id") == name), None)
     if start is None:
@@ -76,8 +76,8 @@ def of_startup(dataset: Dataset, name: str) -> Windows:
 
 
 def of_finding(dataset: Dataset, name: str) -> Windows:
-    """The requests that prove a finding, and from its first to its last time the connections that it is about and that
-    none of those requests is on. Raises UsageError."""
+    """Returns the requests that prove a finding, and the other connections that it is about, from its first to its last
+    time. Raises UsageError."""
     _check_there(dataset, "findings", "--finding")
     columns = ["conn_ids", "first_ns", "last_ns", "evidence"]
     found = _one(rows(dataset, FINDINGS, columns, ds.field("finding_id") == name))
@@ -88,8 +88,8 @@ def of_finding(dataset: Dataset, name: str) -> Windows:
 
 
 def of_incident(dataset: Dataset, name: str) -> Windows:
-    """The requests that prove an incident, its stalls and those of what followed from it, and from its begin to its end
-    the connections that prove it. Raises UsageError."""
+    """Returns the requests that prove an incident, its stalls and those of its consequences, and the connections that
+    prove it from its beginning to its end. Raises UsageError."""
     _check_there(dataset, "incidents", "--incident")
     columns = ["incident_id", "root_incident_id", "start_ns", "end_ns", "evidence"]
     found = {row["incident_id"]: row for row in rows(dataset, INCIDENTS, columns)}
@@ -105,7 +105,7 @@ def of_incident(dataset: Dataset, name: str) -> Windows:
 
 
 def of_stall(dataset: Dataset, name: str) -> Windows:
-    """The requests that prove a stall. Raises UsageError."""
+    """Returns the requests that prove a stall. Raises UsageError."""
     _check_there(dataset, "stalls", "--stall")
     found = next(read(dataset, _Stall, ds.field("stall_id") == name), None)
     if found is None:
@@ -114,7 +114,7 @@ def of_stall(dataset: Dataset, name: str) -> Windows:
 
 
 def _windows(dataset: Dataset, proofs: list[str], conn_ids: list[str], span: tuple[int | None, int | None]) -> Windows:
-    """The requests among the proofs, and for the span of time the connections that none of these requests is on."""
+    """Returns the requests among the proofs, and for the span of time the connections without any of these requests."""
     windows: Windows = {}
     for request in rows(dataset, REQUESTS, ["conn_id", *_TIMES], one_of("request_id", proofs)):
         times = [request[column] for column in _TIMES if request[column] is not None]
@@ -132,7 +132,7 @@ def _one(found: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _no_such(dataset: Dataset, table: Table, option: str, name: str) -> UsageError:
-    """The error of an id that the table of a story does not have; names those that are like it."""
+    """Returns the error for an id that the table of a story does not have; it names similar ones."""
     column = next(column.name for column in table.columns if column.name != CLUSTER.name)
     known = [row[column] for row in rows(dataset, table, [column])]
     return UsageError(f"{option} {name}: no such {column} in stories/{table.name}{did_you_mean(name, known)}")

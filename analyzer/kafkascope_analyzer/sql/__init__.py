@@ -1,3 +1,3 @@
-"""SQL over a dataset, in DuckDB: every table a view, messages with their nested fields. Reads the dataset, nothing
-else.
+"""SQL over a dataset, in DuckDB: every table is a view, and messages have their nested fields. It reads nothing but the
+dataset.
 """

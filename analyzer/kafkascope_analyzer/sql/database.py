@@ -30,13 +30,13 @@ from kafkascope_spark.stories.tables import STORY_TABLES
 
 ROWS_AT_A_TIME = 10_000
 MOST_OPENED = 16
-"""Tables that are opened at the same time."""
+"""Most tables that are opened at the same time."""
 _WRONG_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
-"""What DuckDB raises before it reads a table."""
+"""Errors that DuckDB raises before it reads a table."""
 _ROUNDED = ("TIMESTAMP_NS", "INTERVAL")
-"""Types of DuckDB that hold more than Python's datetime and timedelta."""
+"""Types of DuckDB with a larger range or precision than Python's datetime and timedelta."""
 _NOT_IN_PARQUET = ("INTERVAL",)
-"""Types of DuckDB for which pyarrow's Parquet has none."""
+"""Types of DuckDB that pyarrow cannot write to Parquet."""
 _CLOSED = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -66,9 +66,9 @@ class WorkMemory:
 class Database:
     """A dataset as a database. Raises UsageError where a table cannot be read.
 
-    tables: those that are opened; one that the dataset lacks is empty. None: all that it has, and its messages.
-    owners: whom clients, groups and principals belong to (`read_owners`).
-    memory: None leaves it to DuckDB, which takes up to four fifths of the machine's. Close the database, or use it in a
+    tables: the tables to open; one that the dataset lacks is empty. None: all tables of the dataset, and its messages.
+    owners: owners of clients, groups and principals (`read_owners`).
+    memory: None: DuckDB's default, up to four fifths of the machine's memory. Close the database, or use it in a
     `with`.
     """
 
@@ -85,7 +85,7 @@ class Database:
         self._views: list[str] = []
         """The views and macros whose tables are there."""
         self._made: set[str] = set()
-        """Those of them that DuckDB knows: those over messages are made when a query names them."""
+        """The views and macros that DuckDB knows. Those over messages are made when a query names them."""
         settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
         if memory is not None:
             settings |= memory.settings
@@ -98,7 +98,7 @@ class Database:
             raise
 
     def _make_views(self, tables: list[Table] | None, owners: pa.Table | None) -> None:
-        """Makes the tables and the views over them known to DuckDB; tables, owners: as of the class."""
+        """Registers the tables and the views over them with DuckDB; tables, owners: as in the class."""
         for name, table in reference_tables(owners).items():
             self._connection.register(name, table)
         self._register(TABLES if tables is None else tables, self.dataset.messages if tables is None else ())
@@ -114,7 +114,7 @@ class Database:
         self._connection.execute("set lock_configuration=true")
 
     def _make_saved(self, wanted: Iterable[SavedSql]) -> None:
-        """Makes those views and macros whose tables are there. Messages that the dataset lacks have no rows."""
+        """Makes the views and macros whose tables are there. Messages that the dataset lacks have no rows."""
         for saved in wanted:
             if saved.name in self._views and saved.name not in self._made:
                 for message in saved.messages:
@@ -123,8 +123,8 @@ class Database:
                 self._made.add(saved.name)
 
     def _make_message(self, view: str) -> None:
-        """Makes `messages.<view>`, where it was not made with the tables: a view may read a message that nobody opened,
-        or that the dataset lacks. That one has no rows, and the columns that it would have."""
+        """Makes `messages.<view>`, where it was not made with the tables: a view may read a message that was not
+        opened, or that the dataset lacks. Such a message has its columns, but no rows."""
         stored = next((name for name in self.dataset.messages if message_view(name) == view), None)
         if stored in self._tables:
             return
@@ -150,11 +150,11 @@ class Database:
         self._connection.close()
 
     def interrupt(self) -> None:
-        """Stops the query that another thread is asking: it raises UsageError there."""
+        """Stops the query that another thread is running: it raises UsageError there."""
         self._connection.interrupt()
 
     def _register(self, tables: Iterable[Table], messages: Iterable[str]) -> None:
-        """Makes each table known to DuckDB. Several are opened at a time: a message's schema is in its first file, and
+        """Registers each table with DuckDB. Several are opened at a time: a message's schema is in its first file, and
         an object store takes tens of milliseconds to answer.
         """
         there: dict[str, Table | str] = {t.name: t for t in tables if has_table(self.dataset, t)}
@@ -170,7 +170,7 @@ class Database:
         return table in self._tables
 
     def can_answer(self, question: SavedSql) -> bool:
-        """Whether the dataset has all tables that a saved question reads, itself or by a view."""
+        """Whether the dataset has all tables that a saved question reads, directly or through a view."""
         there = {*self._tables, *self._views, *(table.name for table in REFERENCE_TABLES)}
         return all(name in there for name in table_and_view_names() if question.names(name))
 
@@ -180,12 +180,12 @@ class Database:
         return (*(_named(table) for table in self._tables), *(v.name for v in views() if v.name in self._views))
 
     def stored_as(self, name: str) -> str | None:
-        """The table of the dataset that a query calls so; None for a view."""
+        """Returns the table of the dataset for a name in a query; None for a view."""
         return next((stored for table, stored in self._tables.items() if _named(table) == name), None)
 
     def check_name(self, name: str) -> None:
-        """Raises UsageError where a query cannot name it as a table, messages or view; the error names one that is
-        alike."""
+        """Raises UsageError where a query cannot use the name for a table, messages or view; the error names a similar
+        one."""
         if name in self.names:
             return
         story = self._missing_story(name)
@@ -195,7 +195,8 @@ class Database:
         raise UsageError(f"{self.dataset} has no table {name}{near}; `kafkascope tables` lists tables and columns")
 
     def query(self, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-        """The columns' names and the rows of one SELECT, which may also be written DESCRIBE, SUMMARIZE, SHOW or FROM.
+        """Returns the columns' names and the rows of one SELECT, which may also be written DESCRIBE, SUMMARIZE, SHOW or
+        FROM.
 
         Raises UsageError in one sentence, also while the rows are read.
         """
@@ -206,7 +207,8 @@ class Database:
         return names, self._rows(statement)
 
     def relation(self, statement: str) -> duckdb.DuckDBPyRelation:
-        """One SELECT as a relation of DuckDB, which reads the tables when its rows are asked for. Raises UsageError."""
+        """Returns one SELECT as a relation of DuckDB, which reads the tables when its rows are read. Raises
+        UsageError."""
         parsed = self._calls.run(self._select, statement)
         try:
             return self._calls.run(self._connection.sql, parsed)
@@ -214,7 +216,8 @@ class Database:
             raise self._failure(error, statement) from error
 
     def arrow(self, statement: str) -> Iterator[pa.RecordBatch | pa.Schema]:
-        """The schema, then the batches of one SELECT in Arrow's types. Raises UsageError, also while they are read."""
+        """Yields the schema, then the batches of one SELECT in Arrow's types. Raises UsageError, also while they are
+        read."""
         relation = self.relation(statement)
         try:
             exact = _exact(statement, relation.columns, list(map(str, relation.types)), _NOT_IN_PARQUET)
@@ -228,7 +231,7 @@ class Database:
             raise self._failure(error, statement) from error
 
     def _select(self, statement: str) -> Any:
-        """The one statement that the text is, a SELECT. Raises UsageError."""
+        """Returns the single statement in the text, which must be a SELECT. Raises UsageError."""
         try:
             parsed = self._connection.extract_statements(statement)
         except duckdb.Error as error:
@@ -242,7 +245,8 @@ class Database:
         return parsed[0]
 
     def _named_in(self, statement: str) -> list[str]:
-        """The tables of the dataset that a statement may read: each whose name, or that of a view over it, is in it."""
+        """Returns the tables of the dataset that a statement may read: each whose name, or that of a view over it, is
+        in it."""
         text = statement.lower()
         return [
             table
@@ -251,7 +255,7 @@ class Database:
         ]
 
     def _execute(self, statement: str) -> tuple[list[str], list[str]]:
-        """Begins one SELECT; gives the names and the types of its columns. Raises UsageError."""
+        """Begins one SELECT; returns the names and the types of its columns. Raises UsageError."""
         parsed = self._calls.run(self._select, statement)
         try:
             self._calls.run(self._connection.execute, parsed)
@@ -271,7 +275,7 @@ class Database:
             yield from rows
 
     def _failure(self, error: Exception, statement: str) -> UsageError:
-        """The error to raise: one that names the damaged file where a table that the query names has one."""
+        """Returns the error to raise: one that names the damaged file where a table in the query has one."""
         if isinstance(error, duckdb.OutOfMemoryException):
             return UsageError("the query needs more memory than there is: raise the limit (ulimit -v), or ask for less")
         if isinstance(error, duckdb.InterruptException):
@@ -285,7 +289,8 @@ class Database:
         return UsageError(self._sentence(error))
 
     def _sentence(self, error: Exception) -> str:
-        """DuckDB's first line, and where to look: a table that the dataset lacks, or the list of tables."""
+        """Returns the first line of DuckDB's error with a hint: the table that the dataset lacks, or the list of
+        tables."""
         first, _, rest = str(error).partition("\n")
         missing = re.search(r"(?:Table|Table Function) with name (\w+) does not exist", first)
         story = missing and self._missing_story(missing[1])
@@ -299,19 +304,20 @@ class Database:
         return f"{self.dataset} has no table stories/{story}: `kafkascope stories {self.dataset}` makes it"
 
     def _missing_story(self, name: str) -> str | None:
-        """The table of the stories that the dataset lacks: that of the name, or one that the view of the name reads."""
+        """Returns the table of the stories that the dataset lacks: the table of the name, or one that the view of the
+        name reads."""
         read = below(name)
         needed = (t.name for t in STORY_TABLES if t.name == name or any(saved.names(t.name) for saved in read))
         return next((table for table in needed if not self.has(table)), None)
 
 
 def _named(table: str) -> str:
-    """How a query names a table of the dataset."""
+    """Returns the name of a table of the dataset in queries."""
     return f"{MESSAGES}.{message_view(table)}" if table.startswith(f"{MESSAGES}/") else table
 
 
 def _views_over(table: str) -> Iterator[str]:
-    """The names by which a query may read the table besides its own."""
+    """Yields the names by which a query may read the table besides its own."""
     own = message_view(table) if table.startswith(f"{MESSAGES}/") else table
     if own != table:
         yield own
@@ -321,8 +327,8 @@ def _views_over(table: str) -> Iterator[str]:
 
 
 def _exact(statement: str, names: list[str], types: list[str], inexact: tuple[str, ...]) -> str | None:
-    """The statement with columns of the types `inexact` as text; None where it has none, or its columns have no names
-    of their own.
+    """Returns the statement with columns of the types `inexact` as text; None where it has none, or its columns have no
+    names of their own.
     """
     rounded = [name for name, kind in zip(names, types, strict=True) if kind in inexact]
     if not rounded or len(set(names)) < len(names):

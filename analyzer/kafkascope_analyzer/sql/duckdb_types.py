@@ -1,4 +1,4 @@
-"""What DuckDB calls the types of the contract's columns."""
+"""DuckDB's names of the types of the contract's columns."""
 
 import pyarrow as pa
 
@@ -18,8 +18,8 @@ _NAMES = {
 
 
 def duckdb_type(kind: pa.DataType) -> str:
-    """The type in DuckDB's SQL, as `STRUCT("topic" VARCHAR, "offsets" BIGINT[])`. DuckDB itself is not asked: it would
-    open a database for that, which takes as long as writing ten tables. Raises KeyError for a type that no column of
+    """Returns the type in DuckDB's SQL, as `STRUCT("topic" VARCHAR, "offsets" BIGINT[])`. It does not use DuckDB, which
+    would open a database for that and take as long as writing ten tables. Raises KeyError for a type that no column of
     the contract has."""
     if pa.types.is_struct(kind):
         fields = (f'"{field.name}" {duckdb_type(field.type)}' for field in kind)

@@ -1,4 +1,4 @@
-"""Which columns, tables and views of a dataset have some words in their names, their sentences or their values."""
+"""Finds columns, tables and views of a dataset by words in their names, descriptions or values."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from kafkascope_analyzer.sql.tables import TABLES
 
 @dataclass(frozen=True, slots=True)
 class FoundColumn:
-    """column: as a query names it behind `from`, with its table before it: `requests.latency_us`, or a table alone."""
+    """A match. column: its name in a query, after the name of its table: `requests.latency_us`; or a table alone."""
 
     column: str
     type: str
@@ -18,7 +18,8 @@ class FoundColumn:
 
 
 def found_columns(words: str, table: str | None = None) -> Iterator[FoundColumn]:
-    """Everything that has all of the words, in any case and as parts of longer ones. table: only in this one."""
+    """Yields everything that has all of the words, in any case and as parts of longer words. table: search only this
+    one."""
     wanted = words.casefold().split()
     for row in _everything():
         text = f"{row.column} {row.what}".casefold()

@@ -1,8 +1,8 @@
 """`InterruptibleCalls`: calls of DuckDB that Ctrl-C and SIGTERM stop at once.
 
-DuckDB looks for signals itself in the thread that asks, and then waits until its other threads have done their part,
-which may take as long as the query. So another thread asks: the signal interrupts the one that waits for it, which
-tells DuckDB to stop, and all threads of DuckDB heed that.
+DuckDB checks for signals in the calling thread, and then waits until its other threads have finished, which may take as
+long as the query. So the call is made in another thread: the signal interrupts the thread that waits for it, which
+calls DuckDB's interrupt, and that stops all threads of DuckDB.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ import duckdb
 P = ParamSpec("P")
 T = TypeVar("T")
 _WAIT_S = 0.02
-"""Between two tries to stop a call: DuckDB forgets the first where it has only planned the query by then."""
+"""Pause between two attempts to stop a call, seconds: DuckDB ignores the first where it has only planned the query."""
 
 
 class InterruptibleCalls:
@@ -23,10 +23,11 @@ class InterruptibleCalls:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafkascope-sql")
-        self._thread.submit(bool).result()  # a signal while the thread starts would have a second one started
+        self._thread.submit(bool).result()  # a signal during its start would start a second one
 
     def run(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        """What the call returns or raises. What a signal raises meanwhile is raised when the call has stopped."""
+        """Returns the result of the call, or raises its error. An exception from a signal handler is raised after the
+        call has stopped."""
         try:
             return self._thread.submit(call, *args, **options).result()
         except BaseException:
@@ -34,12 +35,12 @@ class InterruptibleCalls:
             raise
 
     def close(self) -> None:
-        """Ends the thread, and a call that it still makes."""
+        """Ends the thread, and a call that is still running."""
         self._stop()
         self._thread.shutdown()
 
     def _stop(self) -> None:
-        """Stops the call that the thread makes, if it makes one: it comes to the next thing when that has ended."""
+        """Stops the call that the thread is running, if any, and waits for its end."""
         is_idle = self._thread.submit(bool)
         while not wait([is_idle], _WAIT_S).done:
             self._connection.interrupt()

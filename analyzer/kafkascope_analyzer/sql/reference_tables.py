@@ -1,5 +1,5 @@
-"""Tables that every query can use and that are no part of a dataset: what is known of Kafka's API versions and of
-client libraries, and the owners that the user named.
+"""Tables that every query can use and that are not part of a dataset: Kafka's API versions, properties of client
+libraries, and the owners that the user named.
 """
 
 from functools import cache
@@ -53,11 +53,11 @@ OWNERS = Table(
 )
 REFERENCE_TABLES = (API_VERSIONS, LIBRARY_NAMES, LIBRARY_SETTINGS, OWNERS)
 MOST_OWNERS = 100_000
-"""Lines of a file of owners: beyond that it is some other file."""
+"""Most lines of a file of owners; a longer file is not accepted as one."""
 
 
 def reference_tables(owners: pa.Table | None = None) -> dict[str, pa.Table]:
-    """The tables by name. owners: of `read_owners`; None: without rows."""
+    """Returns the tables by name. owners: the result of `read_owners`; None: without rows."""
     return _facts() | {OWNERS.name: OWNERS.schema.empty_table() if owners is None else owners}
 
 
@@ -93,8 +93,8 @@ def _table(table: Table, rows: list[tuple[object, ...]]) -> pa.Table:
 
 
 def read_owners(file: Path) -> pa.Table:
-    """The owners of a text file with lines `owner: glob`; `#` begins a comment. A glob is compared with client ids,
-    principals, groups and addresses, as in `payments: pay-*`. Raises UsageError.
+    """Reads the owners from a text file with lines `owner: glob`; `#` begins a comment. A glob is compared with client
+    ids, principals, groups and addresses, as in `payments: pay-*`. Raises UsageError.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,7 @@
-"""Saved SQL: questions that `kafkascope sql --run NAME` asks, and views and macros that every query can use.
+"""Saved SQL: questions for `kafkascope sql --run NAME`, and views and macros that every query can use.
 
 Each is a file, `questions/NAME.sql`, `views/NAME.sql` or `macros/NAME.sql`; its first line is a comment that describes
-it. That of a macro begins with its parameters, as in `-- what_if_linger(linger_ms): ...`.
+it. The comment of a macro begins with its parameters, as in `-- what_if_linger(linger_ms): ...`.
 """
 
 import re
@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class SavedSql:
-    """A SELECT that comes with the program. text: as in the file, its description as a comment included."""
+    """A SELECT that comes with the program. text: content of the file, including its description as a comment."""
 
     name: str
     description: str
@@ -25,7 +25,7 @@ class SavedSql:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the SELECT without its comments: names of tables and columns that it reads, and SQL's own."""
+        """The words of the SELECT without its comments: names of tables and columns that it reads, and SQL keywords."""
         return frozenset(re.findall(r"\w+", re.sub(r"--.*", "", self.text)))
 
     def names(self, table: str) -> bool:
@@ -39,20 +39,20 @@ class SavedSql:
 
     @property
     def definition(self) -> str:
-        """The statement that makes a view or a macro of it."""
+        """The statement that creates a view or a macro from it."""
         called = re.match(rf"-- ({self.name}\(.*?\)):", self.text)
         return f"macro {called[1]} as table {self.text}" if called else f"view {self.name} as {self.text}"
 
 
 @cache
 def questions() -> tuple[SavedSql, ...]:
-    """The saved questions by name."""
+    """Returns the saved questions by name."""
     return _read("questions")
 
 
 @cache
 def views() -> tuple[SavedSql, ...]:
-    """The views in the order in which they can be created: one may read those before it."""
+    """Returns the views in the order in which they can be created: one may read those before it."""
     found = {view.name: view for view in _read("views")}
     ordered: dict[str, SavedSql] = {}
     while len(ordered) < len(found):
@@ -66,12 +66,12 @@ def views() -> tuple[SavedSql, ...]:
 
 @cache
 def macros() -> tuple[SavedSql, ...]:
-    """The macros by name: views with parameters."""
+    """Returns the macros, which are views with parameters, by name."""
     return _read("macros")
 
 
 def below(name: str) -> list[SavedSql]:
-    """The view or macro of that name, and the views that it reads, those first."""
+    """Returns the views that the view or macro of that name reads, then the view or macro itself."""
     found: set[str] = {name}
     for saved in reversed((*views(), *macros())):
         if saved.name in found:
@@ -80,19 +80,19 @@ def below(name: str) -> list[SavedSql]:
 
 
 def reads_messages(saved: SavedSql) -> bool:
-    """Whether it reads messages, itself or through a view."""
+    """Whether it reads messages, directly or through a view."""
     return any(each.messages for each in below(saved.name))
 
 
 def saved_in(statement: str) -> list[SavedSql]:
-    """The views and macros that a statement may name, each after those that it reads."""
+    """Returns the views and macros that a statement may name, each after those that it reads."""
     text = statement.lower()
     named = {each.name for saved in (*views(), *macros()) if saved.name in text for each in below(saved.name)}
     return [saved for saved in (*views(), *macros()) if saved.name in named]
 
 
 def question(name: str) -> SavedSql:
-    """The saved question of that name. Raises UsageError, which names one that is alike."""
+    """Returns the saved question of that name. Raises UsageError, which names a similar one."""
     known = {saved.name: saved for saved in questions()}
     if name in known:
         return known[name]

@@ -1,4 +1,4 @@
-"""The tables that a query can name, and which views and macros there are over those that a dataset has."""
+"""The tables that a query can name, and the views and macros that can be made over the tables of a dataset."""
 
 from collections.abc import Collection, Iterator
 
@@ -11,19 +11,19 @@ TABLES = (*INGEST_TABLES, *STORY_TABLES)
 
 
 def message_view(stored: str) -> str:
-    """What a query calls messages of a kind: `Metadata_response` of `messages/Metadata/response`."""
+    """Returns the name of messages of a kind in queries: `Metadata_response` for `messages/Metadata/response`."""
     _, api, direction = stored.split("/")
     return f"{api}_{direction}"
 
 
 def table_and_view_names() -> frozenset[str]:
-    """What a saved question may read, but for messages and macros."""
+    """Returns the names that a saved question may read, except messages and macros."""
     return frozenset({table.name for table in (*TABLES, *REFERENCE_TABLES)} | {view.name for view in views()})
 
 
 def available(tables: Collection[str], messages: Collection[str] | None = None) -> Iterator[SavedSql]:
-    """The views and macros that can be made where these tables are there, each after those that it reads. messages:
-    those that are there, as in `Fetch_request`; None: any may be named."""
+    """Yields the views and macros that can be made over these tables, each after those that it reads. messages: the
+    messages of the dataset, as in `Fetch_request`; None: any may be named."""
     there = set(tables)
     names = table_and_view_names()
     for saved in (*views(), *macros()):

@@ -1,7 +1,7 @@
-"""`views.sql`, beside the tables of a dataset: DuckDB reads it and has the tables and views of `kafkascope sql`.
+"""Writes `views.sql`, beside the tables of a dataset: DuckDB reads it and has the tables and views of `kafkascope sql`.
 
-Its tables are the files that the manifest lists when the script is run, so that files which an unfinished run has left
-do not count.
+Its tables are the files that the manifest lists when the script is run, so that files of an unfinished run do not
+count.
 """
 
 from collections.abc import Mapping
@@ -37,13 +37,13 @@ _TABLES: dict[str, Table] = {table.stored_as: table for table in TABLES}
 
 
 def write_views(dataset: Dataset) -> None:
-    """Writes views.sql beside the tables, whole or not at all. Raises UsageError, as Dataset.write_text."""
+    """Writes views.sql beside the tables, whole or not at all. Raises UsageError, like Dataset.write_text."""
     dataset.write_text(VIEWS_FILE, views_text(dataset))
 
 
 def views_text(dataset: Dataset) -> str:
-    """The script: a view for each table and message that has files, and those of `kafkascope sql` over them, but for
-    those that read what is known of Kafka's API versions, of libraries, or of owners."""
+    """Returns the script: a view for each table and message that has files, and the views of `kafkascope sql` over
+    them, except those that read Kafka's API versions, libraries, or owners."""
     tables = [name for name in dataset.tables if dataset.files(name)]
     names = {_TABLES[stored].name for stored in tables if stored in _TABLES}
     messages = {message_view(stored) for stored in tables if stored not in _TABLES}
@@ -52,7 +52,7 @@ def views_text(dataset: Dataset) -> str:
 
 
 def _of_table(dataset: Dataset, stored: str) -> str:
-    """The view of a table's files."""
+    """Returns the view of a table's files."""
     table = _TABLES.get(stored)
     name = table.name if table is not None else f"{MESSAGES}.{message_view(stored)}"
     rows = f"read_parquet(getvariable('dataset_files')['{stored}'], union_by_name = true, hive_partitioning = false"
@@ -63,8 +63,8 @@ def _of_table(dataset: Dataset, stored: str) -> str:
 
 
 def _of_events(rows: str, kinds: Mapping[str, Mapping[str, pa.Scalar]]) -> str:
-    """The SELECT of events, whose files lack what follows from their kind, and structs of other kinds. kinds: what
-    follows from each."""
+    """Returns the SELECT of events, whose files lack the columns that are constant for a kind and the structs of other
+    kinds. kinds: the constant columns of each kind."""
     there = {name for kind in kinds for name in file_schema(kind).names}
     columns = [
         field.name
