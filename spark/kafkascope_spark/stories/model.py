@@ -70,8 +70,8 @@ class Connection:
     last_answered_ns: int | None = None
     """Time of the last byte of its last response."""
     ids: list[tuple[int, int]] = field(default_factory=list)
-    """(ts_ns, correlation id) of the first requests, then of one per second, in order of time, without SASL's reserved
-    ids; of the responses if no request was seen."""
+    """(ts_ns, correlation id) of the first requests, then of one per second, later one per minute, in order of time,
+    without SASL's reserved ids; of the responses if no request was seen."""
     has_reserved_ids: bool = False
     """Whether its SASL requests have correlation ids from FIRST_RESERVED_CORRELATION_ID on, as only those of the Java
     client do."""

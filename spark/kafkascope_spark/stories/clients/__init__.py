@@ -1,1 +1,1 @@
-"""What the events of one client address tell: which connections are of one client, and what it did."""
+"""The clients of one address: which connections belong to one client, and the machines that follow each client."""

@@ -1,4 +1,4 @@
-"""What events say about a connection as a whole, as a `Connection`: its own row, and what is added to it row by row."""
+"""Makes a `Connection` from the events about a whole connection: its own row, and rows that add facts to it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,13 +19,14 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.model import Connection, TlsGivenUp
 
 TXN_V2_APIS, TXN_V2_VERSION = frozenset({api_keys.END_TXN, api_keys.TXN_OFFSET_COMMIT}), 5
-"""KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
+"""APIs and version that show transactions v2 (KIP-890): EndTxn 5 and TxnOffsetCommit 5 are sent only if
+transaction.version is 2."""
 UNKNOWN_VERSION = -1
-"""The version of requests that only the lengths of TLS records show."""
+"""Version of requests that are known only from the lengths of TLS records."""
 
 
 def connection_of(row: ConnectionEvent) -> Connection:
-    """The connection, without what its requests show."""
+    """Returns the connection, without the facts that its requests show."""
     return Connection(
         conn_id=row.conn_id,
         client_port=row.client_port or 0,
@@ -69,7 +70,7 @@ def _tls_given_up(row: ConnectionEvent) -> TlsGivenUp | None:
 
 
 def zookeeper_connection(client_ip: str, row: ConnectionEvent) -> ZooKeeperConnection:
-    """A connection of the address that speaks ZooKeeper's protocol."""
+    """Returns a connection of the address that uses ZooKeeper's protocol."""
     return ZooKeeperConnection(
         conn_id=row.conn_id,
         client_ip=client_ip,
@@ -87,7 +88,7 @@ def zookeeper_connection(client_ip: str, row: ConnectionEvent) -> ZooKeeperConne
 
 
 def add_usage(connection: Connection, row: Usage) -> None:
-    """Adds what one kind of request on the connection shows; rows come in order of the first request."""
+    """Adds the facts that one kind of request shows; rows come in order of the first request."""
     if connection.client_id is None:
         connection.client_id = row.client_id
     connection.software_name = connection.software_name or row.software_name
@@ -126,7 +127,7 @@ def _add_api(connection: Connection, row: Usage) -> None:
 
 
 def _add_names(connection: Connection, row: Usage) -> None:
-    """Producer, group, member and transactional ids by which a connection belongs to a client."""
+    """Adds the producer, group, member and transactional ids, by which the client of a connection is identified."""
     if row.producer_id is not None:
         connection.producer_ids.add(row.producer_id)
     if row.group_id is not None:
@@ -146,14 +147,14 @@ def _add_names(connection: Connection, row: Usage) -> None:
 
 
 def add_samples(connection: Connection, row: Samples) -> None:
-    """Add samples of the correlation ids; of the answers, only where no request was seen."""
+    """Adds samples of the correlation ids; those of responses only if no request was seen."""
     if row.of_answers and connection.first_request_ns is not None:
         return
     connection.ids = sorted([*connection.ids, *zip(row.times, row.correlation_ids, strict=True)])
 
 
 def add_learned(connection: Connection, row: Learned) -> None:
-    """Add what the answers on the connection said."""
+    """Adds the facts that responses on the connection show."""
     connection.named_servers |= set(row.servers or ())
     connection.producer_ids |= set(row.producer_ids or ())
     connection.session_timeout_ms = row.session_timeout_ms
@@ -162,17 +163,17 @@ def add_learned(connection: Connection, row: Learned) -> None:
 
 
 def add_loop(connection: Connection, loop: LoopStatistics) -> None:
-    """Add the percentiles of a loop."""
+    """Adds the percentiles of a loop."""
     connection.cadences.append(loop)
 
 
 def add_silence(connection: Connection, silence: Silence) -> None:
-    """Add an unusually long time in which the client sent nothing."""
+    """Adds an unusually long time in which the client sent nothing."""
     connection.silences.append(silence)
 
 
 def add_closed_window(connection: Connection, closed: ClosedWindow) -> None:
-    """Add a time in which the client did not read what came."""
+    """Adds a time in which the client did not read received data."""
     connection.closed_windows.append(closed)
 
 
@@ -184,12 +185,13 @@ ADDERS: dict[type[ClientEvent], Callable[[Connection, Any], None]] = {
     Silence: add_silence,
     ClosedWindow: add_closed_window,
 }
-"""Kind of an event about a whole connection -> what adds it."""
+"""Class of an event about a whole connection -> function that adds it."""
 
 
 def first_request(usage: Usage) -> Request | None:
-    """The first request of a kind that healthy clients send all the time, where it went well; other requests have
-    events of their own. On encrypted connections, where no version is known, none has, whether it went well or not."""
+    """Returns the first request of a kind that healthy clients send all the time, if it succeeded; None otherwise, as
+    other requests have their own events. On encrypted connections, where no version is known, no request has its own
+    event, so it is returned in any case."""
     if usage.api_version is not None and (usage.api_key not in api_keys.STEADY_APIS or usage.failed):
         return None
     return Request(

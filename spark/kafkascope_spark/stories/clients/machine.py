@@ -1,8 +1,8 @@
-"""The state machines over the clients of one address after the other: they group its connections into clients, follow
-their starts and their episodes, and give rows of the story tables.
+"""The machines over the clients of one address after the other: they group its connections into clients, follow their
+starts and recoveries, and make rows of the story tables.
 
-`feed(batch)` takes rows in the order of `events` (and asserts that), any number at a time; `finish()` gives what is
-left. Memory is that of one address: its connections, and per client what a start and its open episodes hold.
+`feed(batch)` takes rows in the order of `events` (and asserts that), any number at a time; `finish()` returns the
+remaining rows. Memory is that of one address: its connections, and per client its start and its open recoveries.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -46,21 +46,21 @@ from kafkascope_spark.stories.startups.lookups import client_lookups
 from kafkascope_spark.stories.transactions.machine import TRANSACTION, ClientEnd
 
 Story = StoryRow | StageRow | ZooKeeperSession | PassedOn
-"""What the machine gives: a row of a table or for the incidents, or a row for a key that several clients share."""
+"""A row that the machine makes: of a table, for the incidents, or for a key that several clients share."""
 ADDRESS = "client address"
-"""What fails where the clients of an address cannot be told apart."""
+"""Kind of failed part for an error before the connections of an address are grouped into clients."""
 
 
 class Owner(NamedTuple):
-    """The client that a connection belongs to, and the group that it reads in."""
+    """The client of a connection, and the group in which it reads."""
 
     client_instance_id: str | None
     group_id: str | None
 
 
 class ClientStories:
-    """Rows of events in, rows of story tables out. capture_ns: first and last packet of the capture; limits: which
-    waits are stalls; failed_parts: takes the addresses and the clients that fail, which the others outlast."""
+    """Makes rows of story tables from rows of events. capture_ns: first and last packet of the capture; limits: which
+    waits are stalls; failed_parts: collects addresses and clients that raise an error, so that the others still run."""
 
     def __init__(
         self, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts | None = None
@@ -69,13 +69,13 @@ class ClientStories:
         self._limits = limits
         self._failed_parts = FailedParts() if failed_parts is None else failed_parts
         self._part = self._failed_parts.part(ADDRESS)
-        """The boundary around the address."""
+        """Catches the errors of the address."""
         self._address: Address | None = None
         self._last: Key = ("", 0, 0, 0)
         self._owners: dict[str, Owner] = {}
 
     def feed(self, batch: Iterable[EventRow]) -> Iterator[Story]:
-        """Story rows of the addresses that the batch completes. Raises ValueError when the rows are out of order."""
+        """Yields the story rows that the batch completes. Raises ValueError if the rows are out of order."""
         for client_ip, events in groupby(self._in_order(batch), key=_address_of):
             if self._address is None or self._address.client_ip != client_ip:
                 yield from self.finish()
@@ -86,7 +86,7 @@ class ClientStories:
             yield from self._part.rows(self._address.ready)
 
     def _in_order(self, batch: Iterable[EventRow]) -> Iterator[EventRow]:
-        """The rows of the batch. Raises ValueError when they are out of order."""
+        """Yields the rows of the batch. Raises ValueError if they are out of order."""
         for event in batch:
             if event[0] < self._last:
                 raise ValueError(f"events out of order: {event[0]} after {self._last}")
@@ -100,20 +100,20 @@ class ClientStories:
                     address.take(key, body)
 
     def take_owners(self) -> dict[str, Owner]:
-        """conn_id -> client_instance_id and group, of the addresses that were fed since this was last asked for, and of
-        the one that goes on."""
+        """Returns conn_id -> client_instance_id and group, for the addresses that were fed since the last call, and for
+        the present one."""
         owners, self._owners = self._owners, {}
         return owners | self._owners_so_far()
 
     def finish(self) -> Iterator[Story]:
-        """Story rows of the last address."""
+        """Yields the story rows of the last address."""
         if self._address is not None:
             yield from self._part.rows(self._address.finish)
             self._owners |= self._owners_so_far()
             self._address = None
 
     def _owners_so_far(self) -> dict[str, Owner]:
-        """The owners of the address's connections; none where that fails."""
+        """Returns the owners of the address's connections; none if that raises an error."""
         if self._address is not None:
             with self._part:
                 return self._address.owners()
@@ -125,7 +125,7 @@ def _address_of(event: EventRow) -> str:
 
 
 class Client:
-    """One instance and what follows it. failed_parts: takes what fails of it."""
+    """One client instance and the machines that follow it. failed_parts: collects its errors."""
 
     def __init__(
         self, instance: Instance, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts
@@ -134,7 +134,7 @@ class Client:
         self._failed_parts = failed_parts
         self._limits = limits
         self._part = failed_parts.part("client", instance.instance_id)
-        """The boundary around its machines."""
+        """Catches the errors of its machines."""
         self.startups = Startups(instance, capture_ns, limits.uncovered)
         self.cadences = Cadences(instance, limits.uncovered)
         self.recoveries = Recoveries(instance, capture_ns, limits.uncovered)
@@ -143,7 +143,7 @@ class Client:
         self.evicted_ns = 0
 
     def take(self, event: Event, timeline: Timeline) -> None:
-        """Hand the event to the machines. Once one of them has failed, they are left alone."""
+        """Passes the event to the machines. After an error in one of them, all further events are dropped."""
         if not self._part.has_failed:
             with self._part:
                 if self.instance.is_encrypted:
@@ -152,8 +152,8 @@ class Client:
                     self._take(event, timeline)
 
     def _take_claimed(self, event: Event) -> None:
-        """Takes an event of an encrypted client: its connections are known, and on each the first requests that seem to
-        be of some kind. Only Produce requests without a response are waited for: a Fetch may be a long poll."""
+        """Takes an event of an encrypted client. Its connections are known, and on each the first requests of some
+        guessed APIs. Only a Produce without a response counts as a wait: a Fetch may be a long poll."""
         what = event.what
         if event.kind is Kind.OPEN:
             self.startups.on_open(what)
@@ -196,8 +196,8 @@ class Client:
             self.recoveries.on_close(what, event.ts_ns)
 
     def _on_error_run(self, run: ErrorRun) -> None:
-        """The same error again and again: the requests before and after the run are events of their own, so that a
-        start learns nothing from it."""
+        """Handles a run of repeated errors. Starts ignore it, because the requests before and after the run have their
+        own events."""
         if run.error_name in EVICTIONS:
             self.evicted_ns = run.last_sent_ns
         if run.request is not None:
@@ -218,7 +218,7 @@ class Client:
         self.calls.on_request(request)
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[Story]:
-        """The client's row, and what other machines need of it; its stalls, starts, loops and recoveries."""
+        """Yields the client's row, the rows that other machines need, and its stalls, starts, loops and recoveries."""
         row = client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
         yield row
         for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
@@ -234,11 +234,12 @@ class Client:
             yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
 
     def _sections(self, row: ClientRow) -> dict[str, Callable[[], Iterable[Story]]]:
-        """What makes its stalls, starts, loops and recoveries. row: its row of `clients`."""
+        """Returns functions that make its stalls, starts, loops and recoveries, by section. row: its row of
+        `clients`."""
         stalls: Callable[[], Iterable[Story]] = partial(self.calls.finish, row.left_ns)
         if self.instance.is_encrypted:
             stalls = partial(unasked_stalls, self.instance, self._limits)
-        elif row.kind == "broker":  # one that asks another one does so for its clients, and waits for nothing itself
+        elif row.kind == "broker":  # a broker sends requests for its clients, and does not wait itself
             stalls = tuple
         return {
             "stalls of client": stalls,
@@ -248,12 +249,12 @@ class Client:
         }
 
     def ready(self) -> Iterator[Story]:
-        """The rows that are complete before the client is."""
+        """Yields the rows that are already complete."""
         return self._part.rows(self.recoveries.ready)
 
 
 class Address:
-    """The events of one client address: first all its connections, then what happened on them."""
+    """Follows the events of one client address: first all its connections, then the events on them."""
 
     def __init__(
         self, client_ip: str, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts
@@ -269,12 +270,12 @@ class Address:
         self._lookups: list[Lookup] = []
         self._to_zookeeper: list[ZooKeeperConnection] = []
         self._refused: dict[str, str] = {}
-        """Connections on which SASL was refused -> the error."""
+        """conn_id of connections on which SASL was refused -> the error."""
         self._first_ids: set[str] = set()
-        """The first requests of each kind: some have an event of their own too."""
+        """The first request of each kind; some also have their own event."""
 
     def take(self, key: Key, event: ClientEvent | None) -> None:
-        """The next row."""
+        """Takes the next row."""
         _, section, ts_ns, _ = key
         if section == WHOLE:
             self._add_fact(event)
@@ -303,7 +304,7 @@ class Address:
             self._facts[type(event)].append(event)
 
     def _begin(self) -> Timeline:
-        """Once all connections are known: which belong to which client."""
+        """Groups the connections into clients when all of them are known. Returns the timeline."""
         if self._timeline is None:
             for kind, add in ADDERS.items():
                 for row in self._facts[kind]:
@@ -337,18 +338,18 @@ class Address:
                 client.take(event, timeline)
 
     def owners(self) -> dict[str, Owner]:
-        """conn_id -> client_instance_id and group; empty as long as not all connections are known."""
+        """Returns conn_id -> client_instance_id and group; empty until all connections are known."""
         groups = {client: group_of(client.instance) for client in dict.fromkeys(self._clients.values())}
         return {conn_id: Owner(c.instance.instance_id, groups[c]) for conn_id, c in self._clients.items()}
 
     def ready(self) -> Iterator[Story]:
-        """The rows that are complete before the address is."""
+        """Yields the rows that are already complete."""
         for client in dict.fromkeys(self._clients.values()):
             yield from client.ready()
 
     def finish(self) -> Iterator[Story]:
-        """The rows of all clients of the address, of its ZooKeeper sessions, of how it used listeners, and of how name
-        servers answered it."""
+        """Yields the rows of all clients of the address, of its ZooKeeper sessions, its uses of listeners and its runs
+        of DNS queries."""
         self._follow(self._begin().rest())
         for client in dict.fromkeys(self._clients.values()):
             finish = partial(client.finish, self._capture_ns)
@@ -361,4 +362,4 @@ class Address:
 
 
 EVICTIONS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-"""Errors by which a group says that somebody is no member of it any more."""
+"""Errors of a group for a client that is no longer a member."""

@@ -1,4 +1,4 @@
-"""The table `clients`: who ran."""
+"""The table `clients`: the client instances."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -40,29 +40,29 @@ class ClientRow(StoryRow):
     ]
     claimed_software: Annotated[
         str | None,
-        "what an encrypted client seems to run: its TLS library, and the client libraries that are known to use it; "
-        "claimed, never confirmed",
+        "software of an encrypted client, guessed, never confirmed: its TLS library, and the client libraries that "
+        "are known to use it",
     ]
-    claimed_software_why: Annotated[str | None, "the measure that speaks for that"]
-    kind: Annotated[str, CLIENT_KINDS, "what it does"]
+    claimed_software_why: Annotated[str | None, "evidence for that guess"]
+    kind: Annotated[str, CLIENT_KINDS, "kind of client"]
     group_protocol: Annotated[str, GROUP_PROTOCOLS, "group protocol"]
     transactions: Annotated[str, ("v1", "v2", "none"), "transaction protocol"]
     group_id: Annotated[str | None, "group"]
     member_ids: Annotated[tuple[str, ...], "member ids it had, in order"]
     group_instance_id: Annotated[str | None, "static member id"]
     transactional_id: Annotated[str | None, "transactional id"]
-    identity: Annotated[Identity, "whether these connections are one client object for sure"]
+    identity: Annotated[Identity, "whether these connections certainly belong to one client object"]
     identity_why: Annotated[str, "how it was distinguished from others of the same name"]
     conn_ids: Annotated[tuple[str, ...], "its connections, by time"]
     first_ns: Annotated[int, TIME, "first segment of its connections"]
     last_ns: Annotated[int, TIME, "last segment of its connections"]
-    n_requests: Annotated[int, "requests; of an encrypted client those that the lengths of TLS records show"]
-    n_errors: Annotated[int | None, "non-zero error codes in the answers; null of an encrypted client"]
+    n_requests: Annotated[int, "requests; for an encrypted client those that the lengths of TLS records show"]
+    n_errors: Annotated[int | None, "non-zero error codes in the responses; null for an encrypted client"]
     end_state: Annotated[EndState, "how it ended"]
 
     @property
     def left_ns(self) -> int | None:
-        """When all its connections had ended; None for a client that may live on."""
+        """When all its connections had ended; None for a client that may still run."""
         return None if self.end_state == "open" else self.last_ns
 
 

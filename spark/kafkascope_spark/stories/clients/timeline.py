@@ -1,12 +1,12 @@
-"""The events of one client address in the order in which they happened.
+"""`Timeline`: the events of one client address in the order in which they happened.
 
-Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later
-than the row that reports them. A heap holds them back. At one instant: connections open, then requests, then
-mentions, then answers, then connections end.
+Rows come sorted by the time of their first byte; the response to a request and the end of a connection are later than
+the row that reports them. A heap holds them back. Events of the same time have this order: connections open, requests,
+accesses to partitions, responses, connections end.
 
-What a server answers on a connection that the client has closed never reached the client: it proves nothing; and where
-the client had closed for want of that answer (a broker that was paused, or whose network was silent), the request is
-unanswered. The table requests has such answers all the same.
+A response on a connection that the client has closed never reached the client and proves nothing. If the client closed
+because it had waited for that response (the broker was paused, or its network was silent), the request counts as
+unanswered. The table requests still has such responses.
 """
 
 import enum
@@ -18,12 +18,12 @@ from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
 from kafkascope_spark.stories.recoveries.failures import PATIENCE_NS
 
 REPLY_NS = 10_000_000
-"""A client's RST so soon after an answer that it had long waited for replies to it: its socket was closed by then, with
-the FIN behind what could not be delivered (RFC 9293, 3.10.7.1)."""
+"""A client's RST this soon after a late response shows that its socket was already closed, with the FIN behind data
+that could not be delivered (RFC 9293, 3.10.7.1)."""
 
 
 class Kind(enum.IntEnum):
-    """What happened. What happened at one instant is taken in the order of these numbers."""
+    """Kind of event. Events of the same time are processed in the order of these numbers."""
 
     OPEN = 0
     UP = 1
@@ -33,11 +33,11 @@ class Kind(enum.IntEnum):
     ERROR_RUN = 5
     CLOSE = 6
     LATE_ANSWER = 7
-    """The answer to a request that the client had given up; it comes after the end of its connection."""
+    """The response to a request that the client had given up; it comes after the end of its connection."""
 
 
 class Event(NamedTuple):
-    """Something at a time; tie and number (in the order of the rows) make the order total."""
+    """An event and its sort key; tie and number (the order of the rows) make the order total."""
 
     ts_ns: int
     kind: Kind
@@ -47,19 +47,19 @@ class Event(NamedTuple):
 
 
 class Timeline:
-    """Takes rows in order of their first byte, gives events in order of their time: first what happened before a row
-    (events_before), then the row is added."""
+    """Takes rows in order of their first byte and returns events in order of time. For each row, call events_before
+    first, then add the row."""
 
     def __init__(self, connections: list[Connection], capture_end_ns: int) -> None:
         self._heap: list[Event] = []
         self._number = 0
         self._errors: dict[str, list[ErrorRun]] = {}
         self._closed_ns: dict[str, int] = {}
-        """Connections that the client closed -> when the packets show it."""
+        """conn_id of connections that the client closed -> when packets show it."""
         self._left_ns: dict[str, int] = {}
-        """The same -> when, at the latest."""
+        """conn_id of connections that the client closed -> latest time at which it did."""
         self._answered_late: set[str] = set()
-        """Requests whose answer came after the client had given them up."""
+        """request_id of requests whose response came after the client had given them up."""
         for connection in connections:
             self._push_connection(connection, capture_end_ns)
 
@@ -83,7 +83,7 @@ class Timeline:
         heapq.heappush(self._heap, Event(ts_ns, kind, tie, self._number, what))
 
     def add_request(self, request: Request) -> None:
-        """The request was sent, or will be."""
+        """Adds a request and its response."""
         if self._was_given_up(request):
             self._answered_late.add(request.request_id)
             at = max(request.response_ns or 0, self._closed_ns[request.conn_id])
@@ -94,15 +94,15 @@ class Timeline:
             self._push(request.response_ns, Kind.ANSWER, request.request_id, request)
 
     def _was_given_up(self, request: Request) -> bool:
-        """Whether the client closed the connection before the answer came, and had waited for it long, or the answer
-        came long after."""
+        """Whether the client closed the connection before the response, and either had waited long or the response came
+        long after."""
         left_ns = self._left_ns.get(request.conn_id)
         if left_ns is None or request.response_ns is None or request.response_ns <= left_ns:
             return False
         return max(left_ns - request.request_last_ns, request.response_ns - left_ns) > PATIENCE_NS
 
     def add_access(self, access: PartitionAccess) -> None:
-        """A topic-partition was named."""
+        """Adds an access to a topic-partition."""
         if access.hints and access.request_id in self._answered_late:
             return
         if access.answered and not access.hints and self._left_ns.get(access.conn_id, access.ts_ns) < access.ts_ns:
@@ -110,25 +110,26 @@ class Timeline:
         self._push(access.ts_ns, Kind.ACCESS, access.request_id, access)
 
     def add_error_run(self, run: ErrorRun) -> None:
-        """An error code: of one request it comes with that request's answer, of several when the last was answered."""
+        """Adds an error: that of one request comes with its response, that of several requests at the response to the
+        last one."""
         if run.n == 1:
             self._errors.setdefault(run.request_id, []).append(run)
         else:
             self._push(run.last_ns, Kind.ERROR_RUN, run.last_request_id, run)
 
     def errors_of(self, request: Request) -> list[ErrorRun]:
-        """The error codes of the answer, once."""
+        """Returns and removes the errors of the response."""
         return self._errors.pop(request.request_id, [])
 
     def events_before(self, ts_ns: int) -> list[Event]:
-        """What happened before that time; to be taken before a row of that time is added."""
+        """Returns the events before that time. Call it before a row of that time is added."""
         heap, due = self._heap, []
         while heap and heap[0][0] < ts_ns:
             due.append(heapq.heappop(heap))
         return due
 
     def rest(self) -> list[Event]:
-        """What is left at the end."""
+        """Returns the remaining events at the end."""
         return sorted(self._heap)
 
 

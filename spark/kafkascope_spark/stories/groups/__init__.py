@@ -1,1 +1,1 @@
-"""What happened in classic, consumer, share and streams groups: their generations and group epochs."""
+"""Classic, consumer, share and streams groups: their generations and group epochs."""

@@ -1,6 +1,6 @@
-"""Why a generation or group epoch was made: the rules that are the same for all group protocols.
+"""Causes of generations and group epochs: the rules that all group protocols share.
 
-A protocol finds the explanations that its traffic shows; `cause_of` takes the first that applies.
+A protocol's module finds the explanations that its traffic shows; `cause_of` takes the first that applies.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from kafkascope_spark.stories.groups.generation import Departure, Generation
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """trigger as in groups.table.TRIGGERS; why: a sentence; request_ids prove it."""
+    """Cause of a generation. trigger: one of groups.table.TRIGGERS; why: a sentence; request_ids: requests that prove
+    it."""
 
     trigger: str
     why: str
@@ -20,8 +21,8 @@ class Cause:
 
 
 class Explanations(NamedTuple):
-    """What a protocol knows about why a generation was made: that the group had no members before, the earliest
-    observation that explains it, and what explains it where nothing was observed."""
+    """Possible causes of a generation. first: that the group had no members before; observed: the earliest observation
+    that explains it; inferred: the cause if nothing was observed."""
 
     first: Cause | None
     observed: Cause | None
@@ -29,7 +30,7 @@ class Explanations(NamedTuple):
 
 
 def cause_of(now: Generation, explanations: Explanations) -> Cause:
-    """The cause of the generation."""
+    """Returns the cause of the generation."""
     if now.took_over is not None:
         return _take_over(now)
     if now.start_ns is None:
@@ -38,12 +39,12 @@ def cause_of(now: Generation, explanations: Explanations) -> Cause:
 
 
 def request_ids(*ids: str | None) -> tuple[str, ...]:
-    """The ids that there are."""
+    """Returns the ids that are not None."""
     return tuple(one for one in ids if one)
 
 
 def first_eviction(departed: list[Departure], *proof: str | None) -> Cause | None:
-    """The first member that was evicted, as a cause; None where none was."""
+    """Returns the removal of the first evicted member as a cause; None if none was evicted."""
     gone = next((d for d in departed if d.how == "evicted"), None)
     if gone is None:
         return None

@@ -1,7 +1,7 @@
 """The state machine over the events of one classic group (JoinGroup, SyncGroup, Heartbeat, LeaveGroup).
 
-A round begins with the first observation of a rebalance, and its row is made when the next one begins or the events
-end: by then its last member had its assignment, and what it cost is known.
+A round begins with the first observation of a rebalance. Its row is made when the next round begins or the events end:
+by then its last member has its assignment, and its costs are known.
 """
 
 from collections.abc import Iterator
@@ -25,27 +25,27 @@ from kafkascope_spark.stories.groups.protocol import GroupMachine
 from kafkascope_spark.stories.groups.table import RebalanceRow
 
 SETTLED_HEARTBEATS = 2
-"""Heartbeats in one generation that show it to be stable where the responses to SyncGroup are not in the capture."""
+"""Fewest heartbeats in one generation that show it to be stable if the capture lacks the responses to SyncGroup."""
 MOST_NEW_IDS = 10_000
-"""Member ids given to clients that have not joined with them yet."""
+"""Largest number of member ids that are kept for clients that have not joined with them yet."""
 
 MS = 1_000_000
 
 
 class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
-    """Events in, rows of `rebalances` out."""
+    """Makes rows of `rebalances` from the events of one group."""
 
     def __init__(self, group_id: str, protocol: GroupProtocol, capture_end_ns: int) -> None:
         super().__init__(group_id, protocol, capture_end_ns, CLASSIC_TRANSITIONS)
         self._ending: Generation | None = None
-        """The generation before the current one, while its members may still be given their assignments."""
+        """The previous generation, while its members may still receive their assignments."""
         self._new_ids: dict[str, str] = {}
-        """Member id given by MEMBER_ID_REQUIRED -> the request that it was given for."""
+        """Member id from a MEMBER_ID_REQUIRED response -> the request."""
         self._prompted: set[str] = set()
-        """Members that have to join again and have not had an assignment since."""
+        """Members that have to join again and have had no assignment since."""
         self._lookup: tuple[str, int] | None = None
         self._early_refusals: list[GroupRequest] = []
-        """Commits refused because the group has moved on to a generation that nothing else shows yet."""
+        """Commits that were refused because of a new generation that nothing else shows yet."""
         self._handlers = {
             (Phase.REQUEST, model.JOIN_GROUP): self._join_sent,
             (Phase.REQUEST, model.SYNC_GROUP): self._sync_sent,
@@ -58,7 +58,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         }
 
     def finish(self) -> Iterator[RebalanceRow]:
-        """The rows of the last generations."""
+        """Yields the rows of the last generations."""
         yield from self._end()
         if self._now is not None:
             self._take_early_refusals(self._now)
@@ -66,14 +66,15 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
                 yield self._row(self._now, last=True)
 
     def _concerns_nobody(self, now: Generation) -> bool:
-        """Whether a round came to no generation, and those who stayed were silent for too long."""
+        """Whether a round led to no generation, and the remaining members had been silent for longer than their session
+        timeouts."""
         if now.number is not None or now.rejoin is not None or now.members or self._before is None:
             return False
         stay = [m for m in self._before.present.values() if m.member_id not in now.left]
         return all((m.last_seen_ns or 0) + (m.session_timeout_ms or 0) * MS < self._end_ns for m in stay)
 
     def _observe(self, event: ClassicEvent, start_ns: int | None) -> Iterator[RebalanceRow]:
-        """Something that may begin another round."""
+        """Handles an event that may begin another round."""
         if begins_a_round(self.state, event) or self._now is None:
             yield from self._open(start_ns)
         self._on(event)
@@ -91,7 +92,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         self._early_refusals.clear()
 
     def _end(self) -> Iterator[RebalanceRow]:
-        """Nothing of the generation before can come any more: its row is due."""
+        """Yields the row of the previous generation, to which no further event can belong."""
         ending, self._ending = self._ending, None
         if ending is not None:
             yield self._row(ending)
@@ -100,7 +101,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
                 self._forget_all_but({*ending.present, *(self._now.members if self._now is not None else ())})
 
     def _forget_all_but(self, member_ids: set[str]) -> None:
-        """Member ids are new each time: those that are no member any more would add up."""
+        """Forgets all other member ids. Needed because members get new ids each time, which would accumulate."""
         self._prompted &= member_ids
 
     def _row(self, generation: Generation, *, last: bool = False) -> RebalanceRow:
@@ -109,7 +110,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
 
     @property
     def _previous(self) -> Generation | None:
-        """The generation before the current one."""
+        """The previous generation."""
         return self._ending or self._before
 
     def _join_sent(self, x: GroupRequest) -> Iterator[RebalanceRow]:
@@ -155,7 +156,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         self._note_generation(self._current(), x)
 
     def _note_generation(self, now: Generation, x: GroupRequest) -> None:
-        """Notes what the response to a join says of the generation."""
+        """Records the facts about the generation in a response to JoinGroup."""
         now.number = x.response.generation_id
         now.node_id = x.node_id if x.node_id is not None else now.node_id
         now.protocol_type = x.response.protocol_type or now.protocol_type
@@ -169,7 +170,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
                 now.member(member_id).group_instance_id = instance
 
     def _take_over(self, replaced: str, x: GroupRequest) -> Iterator[RebalanceRow]:
-        """A static member takes the place that it had under another member id: the generation stays."""
+        """Handles a static member that replaces its former member id: the generation stays the same."""
         old = self._current()
         yield from self._open(x.ts_ns)
         yield from self._end()
@@ -206,7 +207,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             now.listed = {g.member_id: now.member(g.member_id).group_instance_id for g in assignments}
 
     def _at_generation(self, number: int) -> Iterator[RebalanceRow]:
-        """A request names a generation that its coordinator made."""
+        """Handles a request with a generation number."""
         now = self._now
         if now is None or (now.number is not None and number > now.number):
             yield from self._open(None)
@@ -226,7 +227,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
                 self._settle(given, x)
 
     def _settle(self, given: Generation, x: GroupRequest) -> None:
-        """A member has its assignment of a generation."""
+        """Records that a member has its assignment of a generation."""
         member = given.member(x.member)
         if member.synced_ns is None:
             member.synced_ns = x.response_ns
@@ -243,7 +244,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             self._refused(x)
 
     def _rejoin_required(self, x: GroupRequest) -> Iterator[RebalanceRow]:
-        """The coordinator answers that the group is rebalancing."""
+        """Handles a response that the group is rebalancing."""
         self._prompted.add(x.member)
         now = self._now
         current = now is None or now.number is None or x.generation is None or now.number == x.generation
@@ -259,7 +260,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             self._previous.members[x.member].observe(x)
 
     def _refused(self, x: GroupRequest) -> None:
-        """A member's request got an error."""
+        """Handles an error response to a member."""
         if x.error == model.MEMBER_ID_REQUIRED:
             if len(self._new_ids) < MOST_NEW_IDS:
                 self._new_ids[x.response.member_id or ""] = x.request_id
@@ -297,7 +298,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
                 self._now.left[member_id] = Departure(base[member_id], "left", why, x.request_id, x.ts_ns)
 
     def _last_left(self) -> Iterator[RebalanceRow]:
-        """Nobody is left: a round that has begun comes to nothing."""
+        """Handles that the last member left: a round in progress ends without a generation."""
         yield from self._end()
         if self._now is not None and self._now.number is not None:
             yield self._row(self._now)
@@ -314,7 +315,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             self._lookup = (x.request_id, x.ts_ns)
 
     def _on_activity(self, activity: MemberActivity) -> Iterator[RebalanceRow]:
-        """A member keeps its place in a generation."""
+        """Handles heartbeats and other activity of a member in a generation."""
         commits = activity.api_key == model.OFFSET_COMMIT
         if not commits:
             yield from self._at_generation(activity.generation)
@@ -333,7 +334,8 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
 
 
 def _replaced_member(now: Generation, x: GroupRequest) -> str | None:
-    """Member id that a static member had before it came under a new one and received the generation that there is."""
+    """Returns the former member id of a static member that joined under a new id and got the present generation; None
+    if it is not one."""
     instance = x.group_instance_id
     same = [m for m, i in (now.listed or {}).items() if i == instance] if instance else []
     return same[0] if same and x.member not in same else None

@@ -1,10 +1,11 @@
-"""What made a classic group rebalance: the earliest observation that could, and what shows it.
+"""Causes of the rebalances of a classic group: the earliest observation that explains it, and the requests that show
+it.
 
 A coordinator rebalances when a new member joins, a member leaves or is silent for its session timeout, or a member
-joins again of its own accord: with another subscription, because its coordinator was gone, or (cooperative) to give up
-what its assignment no longer has (org.apache.kafka.coordinator.group.GroupMetadataManager, KIP-429). The other members
-learn it from the responses to their heartbeats; so what is observed only after the first of these is no cause. An
-evicted member leaves no request: the end of its session timeout is when it was evicted.
+joins again by itself: with another subscription, because its coordinator was gone, or (cooperative) to give up
+partitions that its assignment no longer has (org.apache.kafka.coordinator.group.GroupMetadataManager, KIP-429). The
+other members learn of it from the responses to their heartbeats, so observations after the first of these are no cause.
+An evicted member sends no request: it was evicted at the end of its session timeout.
 """
 
 from typing import NamedTuple
@@ -13,12 +14,13 @@ from kafkascope_spark.stories.groups.causes import Cause, Explanations, first_ev
 from kafkascope_spark.stories.groups.generation import Departure, Generation, Member
 
 EVICTION_SLACK_NS = 1_000_000_000
-"""How far a coordinator may be from the timeout: it acts later, or received requests that the capture lacks."""
+"""Largest difference between the eviction and the session timeout: the coordinator acts later, or received requests
+that the capture lacks."""
 
 
 class Comparison(NamedTuple):
-    """A generation and what it is compared with. revoked: members that lost something in the one before; n_more: how
-    many partitions there are to give out more than before (less: below 0)."""
+    """A generation and the facts with which it is compared. revoked: members that lost partitions in the previous one;
+    n_more: increase of the number of partitions to assign (negative for a decrease)."""
 
     now: Generation
     before: Generation | None
@@ -36,7 +38,7 @@ class _Candidate(NamedTuple):
 
 
 def explanations(seen: Comparison) -> Explanations:
-    """What explains the generation."""
+    """Returns the possible causes of the generation."""
     rejoin = seen.now.rejoin
     joined = _joined(seen)
     earliest = min([*_left(seen.now), *_evicted(seen), *joined, *_rejoined(seen)], default=None)
@@ -57,7 +59,8 @@ def _is_first(seen: Comparison) -> bool:
 
 
 def _died_out(seen: Comparison) -> bool:
-    """Whether all members were evicted, for which the coordinator made a generation without members, before this."""
+    """Whether all members were evicted before, for which the coordinator made a generation without members in
+    between."""
     now, before = seen.now, seen.before
     if before is None or now.number is None or before.number is None or now.rejoin is not None:
         return False
@@ -105,7 +108,8 @@ def _evicted(seen: Comparison) -> list[_Candidate]:
 
 
 def _no_later(due_ns: int, now: Generation) -> int:
-    """When a member was evicted, where the first response that shows it came a little before it was due."""
+    """Returns when a member was evicted: at its timeout, or at the first response that shows it, if that came a little
+    earlier."""
     if now.rejoin is not None and now.rejoin.ts_ns < due_ns <= now.rejoin.ts_ns + EVICTION_SLACK_NS:
         return now.rejoin.ts_ns
     return due_ns
@@ -123,7 +127,7 @@ def _joined(seen: Comparison) -> list[_Candidate]:
 
 
 def _rejoined(seen: Comparison) -> list[_Candidate]:
-    """Members that joined again although no response asked for it."""
+    """Returns the members that joined again although no response requested it."""
     old = seen.before.present if seen.before is not None else {}
     found = []
     for member in seen.now.members.values():
@@ -162,7 +166,7 @@ def _moved(seen: Comparison) -> bool:
 
 
 def _inferred(seen: Comparison) -> Cause:
-    """The members had to join again before anything was observed that could be why."""
+    """Returns the cause for the case that members had to join again before any cause was observed."""
     now = seen.now
     proof = request_ids(now.rejoin.request_id) if now.rejoin is not None else ()
     evicted = first_eviction(seen.departed, *proof)

@@ -1,4 +1,4 @@
-"""What a classic group's generation is compared with and concluded from when its row is due."""
+"""Makes the row of a classic group's generation, by comparison with the previous one."""
 
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.groups.causes import cause_of
@@ -9,20 +9,20 @@ from kafkascope_spark.stories.groups.rebalance_row import MS, Round, last_entere
 from kafkascope_spark.stories.groups.table import RebalanceRow
 
 COOPERATIVE_ASSIGNORS = ("cooperative-sticky", "stream", "compatible", "sessioned")
-"""Assignors whose members keep what they have while they join: the consumer's and franz-go's (KIP-429), Streams' since
-2.4, Connect's incremental protocols (KIP-415, KIP-507)."""
+"""Assignors whose members keep their partitions while they join: those of the consumer and of franz-go (KIP-429), of
+Streams since 2.4, and Connect's incremental protocols (KIP-415, KIP-507)."""
 Past = tuple[Generation | None, bool]
-"""The generation before, and whether the group was seen to have no members since."""
+"""The previous generation, and whether the group had no members since."""
 
 
 def classic_row(now: Generation, past: Past, capture_end_ns: int | None, ownership: Ownership) -> RebalanceRow:
-    """The row of a generation. The ownership is brought up to it."""
+    """Returns the row of a generation, and updates the ownership to it."""
     before, was_empty = past
     departed, mode = _departures(now, before), _mode(now)
     revoked = ownership.revoked if mode == "cooperative" else frozenset()
     _release(departed, ownership)
     ownership.settle(now.present.values())
-    # What cooperative members give up is nobody's until the next round: it is not missing.
+    # Partitions that cooperative members give up have no owner until the next round; they are not missing.
     n_more = ownership.n_added or (-ownership.n_missing if mode == "eager" else 0)
     why = explanations(Comparison(now, before, was_empty, departed, revoked, n_more))
     return rebalance_row(
@@ -44,7 +44,7 @@ def classic_row(now: Generation, past: Past, capture_end_ns: int | None, ownersh
 
 
 def _mode(now: Generation) -> str | None:
-    """Whether members stop for all of it; None where nothing is known."""
+    """Returns the mode of the rebalance; None if it is not known."""
     if now.assignor is None:
         return None
     kept = now.assignor in COOPERATIVE_ASSIGNORS or any(m.owned for m in now.members.values())
@@ -60,7 +60,7 @@ def _release(departed: list[Departure], ownership: Ownership) -> None:
 
 
 def _departures(now: Generation, before: Generation | None) -> list[Departure]:
-    """Members of the generation before that are in this one no more, the first that was last seen first."""
+    """Returns the members of the previous generation that are not in this one, sorted by their last request."""
     if before is None:
         return sorted(now.left.values(), key=lambda d: (d.ts_ns or 0, d.member.member_id))
     found = [d for d in now.left.values() if d.member.member_id in before.present]
@@ -77,7 +77,7 @@ def _departures(now: Generation, before: Generation | None) -> list[Departure]:
 
 
 def _silent(member: Member, given_up_ns: int | None) -> Departure:
-    """A member that is gone without a request."""
+    """Returns the departure of a member without a request."""
     limit_ms = member.session_timeout_ms
     if member.last_seen_ns is None or given_up_ns is None or not limit_ms:
         return Departure(member, "unknown", "the capture does not show its last request")
@@ -92,6 +92,6 @@ def _silent(member: Member, given_up_ns: int | None) -> Departure:
 
 
 def _given_up_ns(now: Generation) -> int | None:
-    """By when the coordinator had given up on those that did not come: its responses to joins."""
+    """Returns the time by which the coordinator had removed the missing members: its first response to JoinGroup."""
     responses = [m.joined_ns for m in now.members.values() if m.joined_ns is not None]
     return min(responses) if responses else now.start_ns

@@ -1,7 +1,8 @@
-"""The states of a classic group as the network shows them, and what leads from one to another.
+"""The states of a classic group as packets show them, and the transitions between them.
 
-As in Kafka (org.apache.kafka.coordinator.group.classic.ClassicGroupState), with UNSEEN for a group of which nothing is
-known yet. A group is stable from the first assignment that its coordinator gives out, since it has the leader's then.
+The states are Kafka's (org.apache.kafka.coordinator.group.classic.ClassicGroupState), with UNSEEN for a group of which
+nothing is known yet. A group is stable from the first assignment that the coordinator returns, because it has the
+leader's assignment then.
 """
 
 import enum
@@ -10,7 +11,7 @@ from kafkascope_spark.stories.groups.transitions import Transitions
 
 
 class ClassicState(enum.Enum):
-    """What the group does."""
+    """State of the group."""
 
     UNSEEN = enum.auto()
     EMPTY = enum.auto()
@@ -20,22 +21,22 @@ class ClassicState(enum.Enum):
 
 
 class ClassicEvent(enum.Enum):
-    """What is observed of it."""
+    """An observed event of the group."""
 
     JOIN = enum.auto()
-    """A member asks to join, and not only to receive the generation again."""
+    """A member sends JoinGroup, and not only to receive the present generation again."""
     REBALANCING = enum.auto()
-    """The coordinator answers REBALANCE_IN_PROGRESS."""
+    """The coordinator responds REBALANCE_IN_PROGRESS."""
     LEAVE = enum.auto()
     """A member leaves and others stay."""
     LAST_LEAVE = enum.auto()
     """The last member leaves."""
     GENERATION = enum.auto()
-    """A response to a join has a generation that was not known, or a request names one."""
+    """A response to JoinGroup, or a request, has a new generation number."""
     TAKE_OVER = enum.auto()
-    """A static member comes under a new member id, without a new generation."""
+    """A static member joins under a new member id, without a new generation."""
     ASSIGNMENT = enum.auto()
-    """A member has its assignment, or shows that the group is stable."""
+    """A member gets its assignment, or its requests show that the group is stable."""
 
 
 _UNSEEN, _EMPTY, _PREPARING, _COMPLETING, _STABLE = ClassicState
@@ -46,7 +47,7 @@ _ROUND = {
     ClassicEvent.TAKE_OVER: _STABLE,
     ClassicEvent.ASSIGNMENT: _STABLE,
 }
-"""What has the same consequence in all states."""
+"""Transitions that are the same in all states."""
 _MEMBERS_LEAVE = {ClassicEvent.LEAVE: _PREPARING, ClassicEvent.LAST_LEAVE: _EMPTY}
 CLASSIC_TRANSITIONS = Transitions(
     ClassicState,

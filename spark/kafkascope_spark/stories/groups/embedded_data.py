@@ -1,5 +1,5 @@
-"""What members of a classic group put into their requests when they join, what they are assigned, and why they leave:
-the one place here that has bytes read (kafkascope_parsers.assignments).
+"""Subscriptions, assignments and leave reasons of members of classic groups. This is the only module here that decodes
+embedded bytes (kafkascope_parsers.assignments).
 """
 
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest
@@ -8,11 +8,11 @@ from kafkascope_parsers.errors import DecodeError
 from kafkascope_spark.stories.groups.generation import Generation, Member
 
 USUAL_TYPE = "consumer"
-"""What a group is for where the capture does not show it: bytes of another type do not decode as this one's."""
+"""Protocol type of a group if the capture does not show it. Bytes of another type do not decode as this one."""
 
 
 def take_join(member: Member, now: Generation, request: GroupRequest) -> None:
-    """Notes the timeouts, the subscription and the owned partitions of a member's JoinGroup."""
+    """Records the timeouts, the subscription and the owned partitions of a member's JoinGroup."""
     body = request.request
     member.session_timeout_ms = body.session_timeout_ms or member.session_timeout_ms
     member.rebalance_timeout_ms = body.rebalance_timeout_ms or member.rebalance_timeout_ms
@@ -34,7 +34,7 @@ def _metadata(protocol_type: str | None, raw: bytes | None) -> Wanted | None:
 
 
 def assign(member: Member, now: Generation, raw: bytes | None) -> None:
-    """Notes what a member is assigned; it stays unknown where the bytes do not decode."""
+    """Records the assignment of a member; it stays unknown if the bytes do not decode."""
     try:
         given = read_assignment(now.protocol_type or USUAL_TYPE, raw or b"", now.assignor)
     except DecodeError:
@@ -45,7 +45,8 @@ def assign(member: Member, now: Generation, raw: bytes | None) -> None:
 
 
 def leaving_members(request: GroupRequest, base: dict[str, Member]) -> dict[str, str | None]:
-    """Member id -> why, of those that a LeaveGroup takes out; static ones may be named by their instance."""
+    """Returns member id -> reason for the members that a LeaveGroup removes. Static members may be given by their
+    group.instance.id."""
     named = request.request.leaving_members
     if not named:
         return {request.member: None}
@@ -54,6 +55,6 @@ def leaving_members(request: GroupRequest, base: dict[str, Member]) -> dict[str,
 
 
 def join_reason(request: GroupRequest) -> str | None:
-    """Why a member joins, in its own words; that it was given a member id is no reason."""
+    """Returns the reason for which a member says that it joins; None if the reason is only its new member id."""
     reason = request.request.reason or None
     return None if reason is None or reason.endswith(f": {request.member}") else str(reason)

@@ -1,10 +1,10 @@
 """The state machine over the events of one group whose coordinator assigns: consumer groups of KIP-848, share groups
 (KIP-932), streams groups (KIP-1071).
 
-A round is a group epoch. It begins with what is observed of its cause: a join, a leave, another subscription, else the
-first response that shows it, be it by the new epoch or by partitions to give up. Each member comes to it by itself, and
-some pass over epochs; what the network never shows has no row. A member that has not come to an epoch that others have,
-and has been silent since, was evicted: the coordinator's session timeout is not in any message.
+A round is a group epoch. It begins with its cause, if one is observed (a join, a leave, another subscription), else
+with the first response that shows it by the new epoch or by partitions to give up. Each member reaches the epoch by
+itself, and some skip epochs; epochs that no packet shows have no row. A member that did not reach an epoch that others
+have, and was silent since, was evicted: the coordinator's session timeout is in no message.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,22 +23,22 @@ from kafkascope_spark.stories.groups.protocol import GroupMachine
 from kafkascope_spark.stories.groups.table import RebalanceRow
 
 JOINS, LEAVES = 0, -1
-"""Member epochs with which a member asks to join, and says that it leaves; -2 is a static member that will be back."""
+"""Member epochs of requests to join and to leave; -2 is a static member that leaves temporarily."""
 DEFAULT_INTERVAL_MS = 5_000
-"""group.consumer.heartbeat.interval.ms, where no response has it."""
+"""Default of group.consumer.heartbeat.interval.ms, used if no response has the interval."""
 SILENT_HEARTBEATS = 3
-"""Heartbeats missed in a row after which a member is called silent: one or two may be late or lost."""
+"""Number of consecutive missed heartbeats after which a member counts as silent: one or two may be late or lost."""
 
 
 class EpochGroup(GroupMachine[EpochState, EpochEvent]):
-    """Events in, rows of `rebalances` out."""
+    """Makes rows of `rebalances` from the events of one group."""
 
     def __init__(self, group_id: str, protocol: GroupProtocol, capture_end_ns: int) -> None:
         super().__init__(group_id, protocol, capture_end_ns, EPOCH_TRANSITIONS)
         self._pending: list[tuple[int, Cause]] = []
-        """What was observed that makes an epoch which no response has shown yet, each with its time."""
+        """Observed causes of an epoch that no response has shown yet, each with its time."""
         self._made_by: list[tuple[int, Cause]] = []
-        """What made the current epoch."""
+        """Causes of the current epoch."""
         self._members: dict[str, Member] = {}
         self._epochs: dict[str, int] = {}
         self._last_number = 0
@@ -51,7 +51,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         }
 
     def finish(self) -> Iterator[RebalanceRow]:
-        """The row of the last epoch."""
+        """Yields the row of the last epoch."""
         silent = all(self._is_silent(m, self._end_ns) for m in self._members.values())
         if self._now is not None and not (self.state is EpochState.ASSIGNING and silent):
             yield self._close(self._end_ns, last=True)
@@ -85,7 +85,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             yield from self._left(x)
 
     def _accepted(self, x: GroupRequest, epoch: int) -> Iterator[RebalanceRow]:
-        """A member is at an epoch."""
+        """Handles a response with the epoch of a member."""
         joins = x.request.member_epoch == JOINS
         yield from self._at_epoch(epoch, self._begin_of(x, epoch))
         if joins:
@@ -104,14 +104,14 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             yield from self._assigned(member, x)
 
     def _begin_of(self, x: GroupRequest, epoch: int) -> int | None:
-        """Since when there is an epoch that a response shows: None where it may be since before the capture."""
+        """Returns the begin of an epoch that a response shows; None if it may have begun before the capture."""
         if self._pending:
             return min(ts for ts, _ in self._pending)
         known = self.state is not EpochState.UNSEEN
         return x.ts_ns if known or x.request.member_epoch != epoch else None
 
     def _at_epoch(self, epoch: int, start_ns: int | None) -> Iterator[RebalanceRow]:
-        """Some member is at the epoch."""
+        """Handles that a member has reached the epoch."""
         if self.state is EpochState.ASSIGNING:
             newer = epoch > self._last_number
         else:
@@ -135,8 +135,8 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             member.synced_ns = max(member.synced_ns or 0, at_ns or 0) or None
 
     def _admit(self, x: GroupRequest, epoch: int) -> Iterator[RebalanceRow]:
-        """A member joins and receives the epoch that there is: a static one that comes back under a new id, or one for
-        which the next epoch will be made."""
+        """Handles a member that joins and gets the present epoch: a static member that comes back under a new id, or
+        one for which the next epoch will be made."""
         instance = x.group_instance_id
         same = [m for m in self._members.values() if instance and m.group_instance_id == instance]
         replaced = next((m for m in same if m.member_id != x.member), None)
@@ -154,7 +154,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         self._depart(Departure(replaced, "replaced", x.member, x.request_id))
 
     def _assigned(self, member: Member, x: GroupRequest) -> Iterator[RebalanceRow]:
-        """A response carries an assignment."""
+        """Handles a response with an assignment."""
         items, standby = _items(x)
         settled = self.state is EpochState.RECONCILING and member.joined_ns is not None
         gives_up = bool(set(member.assigned or ()) - set(items))
@@ -165,7 +165,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         member.synced_ns = x.response_ns
 
     def _assign(self, member: Member, items: Items) -> None:
-        """What a member has from now on."""
+        """Sets the assignment of a member."""
         self._ownership.assign(member.member_id, items)
         member.assigned = tuple(sorted(set(items)))
 
@@ -193,7 +193,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         self._pending.clear()
 
     def _depart(self, departure: Departure) -> None:
-        """A member is in the current round no more."""
+        """Removes a member from the current round."""
         member_id = departure.member.member_id
         self._members.pop(member_id, None)
         self._epochs.pop(member_id, None)
@@ -263,7 +263,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
 
 
 def _topics(x: GroupRequest) -> Items | None:
-    """What a member subscribes to; None where the request does not say."""
+    """Returns the subscription of a member; None if the request does not contain it."""
     named, pattern = x.request.subscribed_topics, x.request.subscribed_regex
     if named is None and not pattern:
         return None
@@ -271,7 +271,7 @@ def _topics(x: GroupRequest) -> Items | None:
 
 
 def _items(x: GroupRequest) -> tuple[Items, Items]:
-    """Topic-partitions, or tasks and standby tasks, that a response assigns."""
+    """Returns the topic-partitions, or tasks, that a response assigns, and the standby tasks."""
     topics = [f"{given.topic}-{p}" for given in x.response.assigned_topics for p in given.partitions]
     tasks, standby = _tasks(x.response.active_tasks), _tasks(x.response.standby_tasks)
     return tuple(sorted([*topics, *tasks])), tuple(sorted(standby))

@@ -1,4 +1,4 @@
-"""What a group epoch is compared with and concluded from when its row is due."""
+"""Makes the row of a group epoch, by comparison with the previous one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from kafkascope_spark.stories.groups.rebalance_row import Round, last_entered, r
 from kafkascope_spark.stories.groups.table import RebalanceRow
 
 MODE = "incremental"
-"""The coordinator moves partitions one by one; nobody stops for the others (KIP-848)."""
+"""Mode of all epochs: the coordinator moves partitions one by one, and no member stops for the others (KIP-848)."""
 Past = tuple[Generation | None, bool]
-"""The epoch before, and whether the group was seen to have no members since."""
+"""The previous epoch, and whether the group had no members since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was observed of an epoch."""
+    """Observations of an epoch."""
 
     causes: list[Cause]
-    """What made it, the most likely first."""
+    """Causes of the epoch, the most likely first."""
     changes: Mapping[str, Change]
-    """What it changed for its members."""
+    """Changes of the members' assignments, by member id."""
     moves: Sequence[Move]
-    """What has another owner than before."""
+    """Items that changed their owner."""
 
 
 def epoch_row(now: Generation, past: Past, capture_end_ns: int | None, observed: Observed) -> RebalanceRow:
-    """The row of an epoch."""
+    """Returns the row of an epoch."""
     before, was_empty = past
     members = now.members.values()
     return rebalance_row(

@@ -1,8 +1,8 @@
-"""The states of a group whose coordinator assigns, as the network shows them, and what leads from one to another.
+"""The states of a group whose coordinator assigns, as packets show them, and the transitions between them.
 
-As in Kafka (org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup.ConsumerGroupState): ASSIGNING from what
-makes another group epoch until a response shows it, RECONCILING while members come to it (STABLE does not show: members
-come to the epoch one by one). UNSEEN is a group of which nothing is known yet.
+The states are Kafka's (org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup.ConsumerGroupState): ASSIGNING
+from the cause of another group epoch until a response shows the epoch, RECONCILING while members reach it. STABLE is
+not visible, because members reach the epoch one by one. UNSEEN is a group of which nothing is known yet.
 """
 
 import enum
@@ -11,7 +11,7 @@ from kafkascope_spark.stories.groups.transitions import Transitions
 
 
 class EpochState(enum.Enum):
-    """What the group does."""
+    """State of the group."""
 
     UNSEEN = enum.auto()
     EMPTY = enum.auto()
@@ -20,14 +20,14 @@ class EpochState(enum.Enum):
 
 
 class EpochEvent(enum.Enum):
-    """What is observed of it."""
+    """An observed event of the group."""
 
     CHANGE = enum.auto()
-    """Something that makes another epoch, or another assignment within the epoch."""
+    """A cause of another epoch, or of another assignment within the epoch."""
     EPOCH = enum.auto()
-    """A member is at an epoch that was not known."""
+    """A member is at a new epoch."""
     TAKE_OVER = enum.auto()
-    """A static member comes under a new member id, without a new epoch."""
+    """A static member joins under a new member id, without a new epoch."""
     LAST_LEAVE = enum.auto()
     """The last member leaves."""
 
@@ -38,5 +38,5 @@ _NEXT = {
     EpochEvent.TAKE_OVER: EpochState.RECONCILING,
     EpochEvent.LAST_LEAVE: EpochState.EMPTY,
 }
-"""Each event has the same consequence in all states."""
+"""The next state of each event, which is the same from all states."""
 EPOCH_TRANSITIONS = Transitions(EpochState, EpochEvent, dict.fromkeys(EpochState, _NEXT))

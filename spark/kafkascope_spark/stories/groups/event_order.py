@@ -1,7 +1,7 @@
-"""The events of one group in the order in which they happened on the network.
+"""`EventOrder`: the events of one group in the order in which they happened on the network.
 
-Rows come sorted by the time of a request's first byte; its response comes later. A heap of what is in flight holds the
-responses back. At one instant responses come before requests: a client acts on what it has received.
+Rows come sorted by the time of a request's first byte; its response comes later. A heap holds back the responses of
+requests in flight. At the same time responses come before requests, because a client acts on responses.
 """
 
 import enum
@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, 
 
 
 class Phase(enum.IntEnum):
-    """What happened, in the order in which things of one instant are processed."""
+    """Kind of event, in the order in which events of the same time are processed."""
 
     RESPONSE = 0
     REQUEST = 1
@@ -21,7 +21,7 @@ class Phase(enum.IntEnum):
 
 
 class Event(NamedTuple):
-    """Something at a time; number makes the order total."""
+    """An event with its sort key; number makes the order total."""
 
     ts_ns: int
     phase: Phase
@@ -30,14 +30,14 @@ class Event(NamedTuple):
 
 
 class EventOrder:
-    """Takes requests and activities in order of their first byte, gives events in order of their time."""
+    """Takes requests and activities in order of their first byte and returns events in order of time."""
 
     def __init__(self) -> None:
         self._heap: list[Event] = []
         self._number = 0
 
     def add(self, subject: GroupRequest | MemberActivity) -> Iterator[Event]:
-        """Adds what was sent next. Gives what happened before it."""
+        """Adds the next request or activity. Yields the events before it."""
         while self._heap and self._heap[0].ts_ns < subject.ts_ns:
             yield heapq.heappop(self._heap)
         if isinstance(subject, MemberActivity):
@@ -52,6 +52,6 @@ class EventOrder:
         heapq.heappush(self._heap, Event(ts_ns, phase, self._number, subject))
 
     def rest(self) -> Iterator[Event]:
-        """What is left at the end."""
+        """Yields the remaining events at the end."""
         while self._heap:
             yield heapq.heappop(self._heap)

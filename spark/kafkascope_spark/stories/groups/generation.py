@@ -1,4 +1,5 @@
-"""A generation or group epoch while it is followed: its members, what they have, what is known of how it was made."""
+"""A generation or group epoch while it is followed: its members, their assignments, and the observations about its
+cause."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +7,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, 
 from kafkascope_parsers.group_protocols import GroupProtocol
 
 MOST_EVIDENCE = 100
-"""Request ids kept of a generation: enough to open it, however many members there are."""
+"""Largest number of request ids that are kept for a generation, independent of its number of members."""
 Items = tuple[str, ...]
 """Topic-partitions, tasks or connectors, by name."""
 
@@ -21,36 +22,36 @@ class Member:
     conn_id: str | None = None
     group_instance_id: str | None = None
     join_sent_ns: int | None = None
-    """Its first join of this round was sent."""
+    """Time of its first JoinGroup of this round."""
     joined_ns: int | None = None
-    """The response to it, or to a heartbeat by which it reached the epoch."""
+    """Time of the response to it, or to the heartbeat with which it reached the epoch."""
     entered_ns: int | None = None
-    """It took part in this round: its join was sent (classic), it reached the epoch."""
+    """Time at which it took part in this round: it sent JoinGroup (classic) or reached the epoch."""
     sync_sent_ns: int | None = None
-    """Its SyncGroup was sent (classic), it reached the epoch."""
+    """Time at which it sent SyncGroup (classic) or reached the epoch."""
     synced_ns: int | None = None
-    """It had its assignment."""
+    """Time at which it had its assignment."""
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
     topics: Items | None = None
-    """What it subscribes to, where its requests show it."""
+    """Its subscription; None if its requests do not show it."""
     fresh: bool = False
-    """It joined as one that was no member before."""
+    """Whether it joined without having been a member before."""
     prompted: bool = True
-    """It joined because its coordinator asked for it (or its session was gone), not by its own choice."""
+    """Whether it joined because the coordinator requested it (or its session had timed out), and not by itself."""
     reason: str | None = None
-    """Why it joined, in its own words (KIP-800)."""
+    """Reason for joining that it gave (KIP-800)."""
     owned: Items = ()
-    """What it kept while it joined: it is cooperative where that is not nothing."""
+    """Items that it kept while it joined; if there are any, it is cooperative."""
     assigned: Items | None = None
     standby: Items = ()
     last_seen_ns: int | None = None
-    """When it last sent a request."""
+    """Time of its last request."""
     close_ns: int | None = None
     close_kind: str | None = None
 
     def observe(self, subject: GroupRequest | MemberActivity) -> None:
-        """Takes over who it is from a request of its own."""
+        """Updates its identity from one of its requests."""
         self.client_id = subject.client_id or self.client_id
         self.client_instance_id = subject.client_instance_id or self.client_instance_id
         self.group_instance_id = subject.group_instance_id or self.group_instance_id
@@ -60,35 +61,35 @@ class Member:
             self.close_ns, self.close_kind = subject.close_ns, subject.close_kind
 
     def see(self, ts_ns: int) -> None:
-        """Notes that it sent a request."""
+        """Records that it sent a request."""
         self.last_seen_ns = max(self.last_seen_ns or 0, ts_ns)
 
     def begin_round(self) -> None:
-        """Forgets when it took part in the round before."""
+        """Resets the times of the previous round."""
         self.join_sent_ns = self.joined_ns = self.entered_ns = self.sync_sent_ns = self.synced_ns = None
 
     @property
     def name(self) -> str:
-        """How sentences call it."""
+        """Name of the member in sentences."""
         return self.client_id or self.member_id
 
 
 @dataclass(slots=True)
 class Departure:
-    """A member of the generation before that is in it no more."""
+    """A member of the previous generation that is not in this one."""
 
     member: Member
     how: str
-    """As in groups.table.DEPARTURES."""
+    """One of groups.table.DEPARTURES."""
     why: str | None = None
-    """A sentence; of a replaced member, the member id that took its place."""
+    """Reason as a sentence; for a replaced member, the member id that replaced it."""
     request_id: str | None = None
     ts_ns: int | None = None
 
 
 @dataclass(slots=True)
 class RejoinRequest:
-    """The first response of a coordinator that makes members join again."""
+    """The first response of the coordinator that makes members join again."""
 
     ts_ns: int
     member_id: str
@@ -97,12 +98,12 @@ class RejoinRequest:
 
 @dataclass(slots=True)
 class Generation:
-    """A generation or group epoch, from the first that is observed of it."""
+    """A generation or group epoch, from its first observation on."""
 
     group_id: str
     protocol: GroupProtocol
     start_ns: int | None
-    """None where its making is not in the capture."""
+    """Begin of the rebalance; None if it is not in the capture."""
     number: int | None = None
     node_id: int | None = None
     protocol_type: str | None = None
@@ -110,25 +111,26 @@ class Generation:
     leader: str | None = None
     members: dict[str, Member] = field(default_factory=dict)
     listed: dict[str, str | None] | None = None
-    """Member id -> group.instance.id of all members, as the coordinator listed them for the leader."""
+    """Member id -> group.instance.id of all members, from the coordinator's response to the leader."""
     rejoin: RejoinRequest | None = None
     left: dict[str, Departure] = field(default_factory=dict)
     settled: bool = False
-    """Classic: a member had its assignment, so the coordinator has the leader's. Else all members reached the epoch."""
+    """Classic: whether a member had its assignment, so that the coordinator has the leader's. Other protocols: whether
+    all members reached the epoch."""
     had_assignments: bool = False
     """Whether any member had an assignment when the epoch ended."""
     took_over: str | None = None
-    """Member id whose place a new one of the same group.instance.id took, without a new generation."""
+    """Member id that a new one with the same group.instance.id replaced, without a new generation."""
     n_refused: int = 0
     refused: list[str] = field(default_factory=list)
     fenced: list[str] = field(default_factory=list)
     evidence: dict[str, int] = field(default_factory=dict)
-    """Request id -> when it was sent."""
+    """Request id -> time at which it was sent."""
     coordinator_lookup: tuple[str, int] | None = None
-    """A request that looked for the coordinator meanwhile: its id, when it was sent."""
+    """Request id and time of a FindCoordinator in this time."""
 
     def member(self, member_id: str) -> Member:
-        """The member; a new one where it is not known."""
+        """Returns the member; adds it if it is new."""
         return self.members.setdefault(member_id, Member(member_id))
 
     def prove(self, request_id: str, ts_ns: int) -> None:
@@ -137,7 +139,7 @@ class Generation:
             self.evidence.setdefault(request_id, ts_ns)
 
     def served_by(self, node_id: int | None) -> None:
-        """Notes the coordinator where it is not known yet."""
+        """Sets the coordinator if it is not known yet."""
         self.node_id = node_id if self.node_id is None else self.node_id
 
     def refuse(self, request: GroupRequest) -> None:
@@ -147,13 +149,13 @@ class Generation:
             self.refused.append(request.request_id)
 
     def fence(self, request: GroupRequest) -> None:
-        """Keeps a request that was refused because another has its group.instance.id."""
+        """Keeps a request that was refused because another member has its group.instance.id."""
         if len(self.fenced) < MOST_EVIDENCE:
             self.fenced.append(request.request_id)
 
     @property
     def present(self) -> dict[str, Member]:
-        """Its members: those that the leader was given, else all that are known."""
+        """Its members: those in the response to the leader, else all known ones."""
         if self.listed is None:
             return self.members
         return {m: self.members.get(m) or Member(m, group_instance_id=i) for m, i in self.listed.items()}

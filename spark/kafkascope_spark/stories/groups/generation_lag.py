@@ -1,5 +1,5 @@
-"""How far the offsets that a group's generations committed were behind the ends of their partitions, from events of the
-kind group_lag: one for each generation and topic-partition.
+"""The lag of a group's committed offsets behind the ends of the partitions, by generation. Events of the kind group_lag
+give it for each generation and topic-partition.
 """
 
 from kafkascope_analyzer.dataset.ranges import OFFSETS_APART
@@ -12,7 +12,7 @@ class GenerationLag:
 
     def __init__(self) -> None:
         self._totals: dict[int, tuple[int, int]] = {}
-        """Generation -> records of lag, partitions."""
+        """Generation -> lag in records, number of partitions."""
 
     def add(self, lag: GroupLag) -> None:
         """Takes the next event."""
@@ -21,8 +21,8 @@ class GenerationLag:
         self._totals[lag.generation_or_epoch] = (n_records + behind, n_partitions + 1)
 
     def complete(self, row: RebalanceRow) -> None:
-        """Fills the columns lag_records and n_lag_partitions of a generation; they stay null where the capture does not
-        show them."""
+        """Sets the columns lag_records and n_lag_partitions of a generation; they stay null if the capture does not
+        show the lag."""
         total = self._totals.get(row.generation) if row.generation is not None else None
         if total is not None:
             n_records, row.n_lag_partitions = total

@@ -1,9 +1,9 @@
-"""Which topic-partitions of a group are read by members that the capture does not show, as where it was taken at one
-client's host: what the others leave unread then is no wait.
+"""Topic-partitions of a group that members outside of the capture read, for example if it was taken at one client's
+host. Records of these that the captured members do not read are no wait.
 
-A rebalance tells: it gave the topic-partition to a member of which no request was captured; or the assignments of all
-members that were captured are known, they may not be all, and none has it: such a group gives each topic-partition to
-one member.
+A rebalance shows that in two ways: it assigned the topic-partition to a member without captured requests; or no
+captured member has it, although all their assignments are known and other members may exist. The latter holds only for
+groups that assign each topic-partition to one member.
 """
 
 from collections import defaultdict
@@ -17,17 +17,18 @@ from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
 from kafkascope_spark.stories.stalls.stall import Wait
 
 _EXCLUSIVE = frozenset(p.name for p in PROTOCOLS if not p.shares_partitions and not p.has_tasks)
-"""Protocols that give each topic-partition to one member."""
+"""Protocols that assign each topic-partition to one member."""
 
 
 class HiddenOwners:
-    """Since when and until when hidden members had each topic-partition, of those that are asked for."""
+    """Times in which hidden members had topic-partitions."""
 
     def __init__(self) -> None:
         self._times: dict[Place, list[tuple[int, int]]] = defaultdict(list)
 
     def take(self, row: RebalanceRow, next_start_ns: int | None, places: Iterable[Place]) -> None:
-        """A rebalance, and when the next one began. places: what was unread after it."""
+        """Takes a rebalance. next_start_ns: begin of the next one; places: topic-partitions that were unread after
+        it."""
         if row.outcome != "stable" or row.end_ns is None or row.group_protocol not in _EXCLUSIVE:
             return
         asked = set(places)
@@ -40,8 +41,9 @@ class HiddenOwners:
                 self._times[place].append((row.end_ns, FOREVER if next_start_ns is None else next_start_ns))
 
     def without(self, place: Place, wait: Wait) -> Iterator[Wait]:
-        """What is left of a wait for records of a topic-partition: it ends where a hidden member got it, and nobody
-        knows when that one read; what began then begins when another member got it back."""
+        """Yields the remaining parts of a wait for records of a topic-partition. It is cut when a hidden member gets
+        the topic-partition, because it is not known when that member reads; a wait that begins in that time begins
+        instead when another member gets the topic-partition back."""
         for since_ns, until_ns in self._times.get(place, ()):
             if since_ns <= wait.from_ns < until_ns:
                 if until_ns == FOREVER or (wait.to_ns is not None and wait.to_ns <= until_ns):
@@ -54,7 +56,7 @@ class HiddenOwners:
 
 
 def _owners(row: RebalanceRow) -> Iterator[tuple[Place, GroupMember]]:
-    """Whose each topic-partition is after a rebalance."""
+    """Yields each topic-partition and its member after a rebalance."""
     for member in row.members:
         for item in member.assigned or ():
             place = topic_partition(item)

@@ -1,4 +1,4 @@
-"""What the state machines over groups compare."""
+"""Constants that the state machines over groups share."""
 
 from kafkascope_parsers.schema import api_keys, api_name
 

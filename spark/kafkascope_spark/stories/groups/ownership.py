@@ -1,5 +1,5 @@
-"""Who has which partitions from one generation or epoch to the next: what each member gained and lost, and whose each
-partition was before.
+"""`Ownership`: the partitions of each member from one generation or epoch to the next: what each member gained and
+lost, and the previous owner of each partition.
 """
 
 from collections.abc import Collection, Iterable
@@ -8,22 +8,23 @@ from dataclasses import dataclass
 from kafkascope_spark.stories.groups.generation import Member
 
 MOST_UNOWNED = 200_000
-"""Items that nobody has and nobody may ever have again (a topic deleted), kept to know who had them."""
+"""Largest number of items without an owner that are kept with their last owner; they may never have one again (deleted
+topics)."""
 
 
 @dataclass(slots=True)
 class Change:
-    """What a round changed for a member."""
+    """Changes of a member's items in a round."""
 
     gained: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
     n_moved: int = 0
-    """How many of its items another member had before."""
+    """Number of its items that another member had before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An item that has another owner after a round. before, after: member ids, None for nobody."""
+    """An item that changed its owner in a round. before, after: member ids, None for no owner."""
 
     item: str
     before: str | None
@@ -31,9 +32,9 @@ class Move:
 
 
 class Ownership:
-    """What each member has. Items are topic-partitions, tasks or connectors, by name.
+    """The items of each member: topic-partitions, tasks or connectors, by name.
 
-    exclusive: whether an item has one owner at a time; members of share groups share them, and nothing moves.
+    exclusive: whether an item has one owner at a time. Members of share groups share items, and none moves.
     """
 
     def __init__(self, *, exclusive: bool = True) -> None:
@@ -41,33 +42,33 @@ class Ownership:
         self._items: dict[str, frozenset[str]] = {}
         self._owners: dict[str, str] = {}
         self._unowned: dict[str, str] = {}
-        """What nobody has -> who had it last."""
+        """Item without an owner -> its last owner."""
         self._owners_before: dict[str, str | None] = {}
-        """The former owner of what changed hands since moves were last taken."""
+        """Item -> its owner before the moves since take_moves was last called."""
         self.changes: dict[str, Change] = {}
-        """What the round has changed so far, by member id."""
+        """Changes of the round so far, by member id."""
         self.n_added = 0
         self.n_missing = 0
-        """How much the last settled generation gave out that was new, and how much less than before."""
+        """Number of new items in the last settled generation, and number of items that it no longer has."""
         self._settled = False
 
     @property
     def revoked(self) -> frozenset[str]:
-        """Members that lost something in the round."""
+        """Members that lost items in the round."""
         return frozenset(member_id for member_id, change in self.changes.items() if change.lost)
 
     def begin_round(self) -> None:
-        """Another round: nothing has changed in it yet."""
+        """Begins another round, without changes."""
         self.changes = {}
 
     def take_moves(self) -> list[Move]:
-        """What has another owner than when this was last asked for, by name."""
+        """Returns the items that changed their owner since the last call, sorted by name."""
         before, self._owners_before = self._owners_before, {}
         moves = (Move(item, owner, self._owners.get(item)) for item, owner in sorted(before.items()))
         return [move for move in moves if move.before != move.after]
 
     def hand_over(self, old_id: str, new_id: str) -> None:
-        """A member goes on under another id."""
+        """Renames a member."""
         if old_id in self._items:
             self._items[new_id] = self._items.pop(old_id)
             for item in self._items[new_id]:
@@ -76,18 +77,18 @@ class Ownership:
                     self._owners[item] = new_id
 
     def release(self, member_id: str) -> None:
-        """A member is gone: what it had is nobody's."""
+        """Removes a member; its items have no owner then."""
         self.changes.pop(member_id, None)
         self._free(member_id, self._items.pop(member_id, frozenset()))
 
     def assign(self, member_id: str, items: Collection[str]) -> None:
-        """What a member has from now on."""
+        """Sets the items of a member."""
         self._lose(member_id, frozenset(items))
         self._gain(member_id, frozenset(items))
 
     def settle(self, members: Iterable[Member]) -> None:
-        """A round in which all members gave up what they had before any got something new: first everything is lost,
-        then gained. Members of which the assignment is not known keep what they had."""
+        """Sets the items of all members after a round in which all gave up their items before any got new ones: first
+        all losses are applied, then all gains. Members with an unknown assignment keep their items."""
         known = {m.member_id: frozenset(m.assigned) for m in members if m.assigned is not None}
         owned_before = frozenset[str]().union(*self._items.values())
         existing = owned_before | self._unowned.keys()
@@ -114,8 +115,8 @@ class Ownership:
             self._unowned.pop(next(iter(self._unowned)))
 
     def _gain(self, member_id: str, items: frozenset[str], existing: Collection[str] | None = None) -> None:
-        """existing: what somebody had or nobody had any more when the round began; None where that is what is known
-        now."""
+        """Adds items to a member. existing: all items that were known when the round began, with or without an owner;
+        None for those that are known now."""
         old = self._items.get(member_id, frozenset())
         change = self.changes.setdefault(member_id, Change())
         self._items[member_id] = items
@@ -127,7 +128,7 @@ class Ownership:
         change.lost = (change.lost | (old - items)) - (items - old)
 
     def _take(self, item: str, member_id: str) -> bool:
-        """Gives a member an item. Returns whether another member had it, or had it last."""
+        """Gives an item to a member. Returns whether another member had it, or had it last."""
         owner, last_owner = self._owners.get(item), self._unowned.pop(item, None)
         self._owners[item] = member_id
         before = last_owner if owner is None else owner

@@ -1,8 +1,8 @@
-"""What the state machines of all group protocols have in common: events in, rows of `rebalances` out.
+"""Base class of the state machines of all group protocols, which make rows of `rebalances` from events.
 
-A machine follows one group through generations or group epochs. Its state changes only through its table of
-transitions (`_on`); requests of APIs for which it has no handler mean nothing to it. Memory is that of two generations
-and of what nobody owns.
+A machine follows one group through generations or group epochs. Its state changes only through its table of transitions
+(`_on`); requests of APIs without a handler are ignored. Memory is that of two generations and of the items without an
+owner.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ Handler = Callable[[GroupRequest], Iterator[RebalanceRow] | None]
 
 
 class GroupMachine(Generic[S, E]):
-    """One group of one protocol. capture_end_ns: last packet of the capture."""
+    """Machine of one group and one protocol. capture_end_ns: last packet of the capture."""
 
     def __init__(self, group_id: str, protocol: GroupProtocol, capture_end_ns: int, table: Transitions[S, E]) -> None:
         self.group_id = group_id
@@ -33,10 +33,10 @@ class GroupMachine(Generic[S, E]):
         self._was_empty = False
         self._ownership = Ownership(exclusive=not protocol.shares_partitions)
         self._handlers: Mapping[tuple[Phase, int], Handler] = {}
-        """What handles requests and responses, by phase and API; the machines of the protocols fill it."""
+        """Handlers of requests and responses by phase and API; subclasses fill it."""
 
     def take(self, event: Event) -> Iterator[RebalanceRow]:
-        """Rows of the generations that the event ends."""
+        """Takes an event. Yields the rows of the generations that it ends."""
         if isinstance(event.subject, MemberActivity):
             yield from self._on_activity(event.subject)
             return
@@ -45,7 +45,7 @@ class GroupMachine(Generic[S, E]):
             yield from handler(event.subject) or ()
 
     def finish(self) -> Iterator[RebalanceRow]:
-        """The rows of the last generations."""
+        """Yields the rows of the last generations."""
         raise NotImplementedError
 
     def _on_activity(self, activity: MemberActivity) -> Iterator[RebalanceRow]:
@@ -55,7 +55,7 @@ class GroupMachine(Generic[S, E]):
         self.state = self._table.after(self.state, event)
 
     def _current(self) -> Generation:
-        """The generation that is followed. There is one in every state in which this is called."""
+        """Returns the present generation. It exists in every state in which this is called."""
         assert self._now is not None
         return self._now
 

@@ -1,4 +1,4 @@
-"""The row of `rebalances` of one generation or group epoch, the same for every group protocol."""
+"""Makes the row of `rebalances` of one generation or group epoch, for all group protocols."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -23,30 +23,30 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A generation or epoch whose row is due, with what its protocol concludes about it."""
+    """A completed generation or epoch, with the conclusions of its protocol."""
 
     now: Generation
     previous: Generation | None
     was_empty: bool
-    """Whether the group was seen to have no members before."""
+    """Whether the group had no members before."""
     capture_end_ns: int | None
-    """End of the capture where that ended it; None where another round began."""
+    """End of the capture if that ended the round; None if another round began."""
     cause: Cause
     mode: str | None
     departed: list[Departure]
     gone_by_ns: int | None
-    """By when the group went on without the departed."""
+    """Time by which the group had removed the departed members."""
     changes: Mapping[str, Change]
-    """What changed for its members, by id; without those whose assignment is not known."""
+    """Changes of the members' items by member id, without members of unknown assignment."""
     moves: Sequence[Move]
-    """What has another owner than before."""
+    """Items that changed their owner."""
     is_complete: bool
     """Whether the capture shows all members."""
     last_joiner: str | None
 
 
 def rebalance_row(round_: Round) -> RebalanceRow:
-    """The row, without the columns of lag, and without the times in which partitions were unread."""
+    """Returns the row, without the columns of lag and of unread partitions."""
     now, cause, outcome = round_.now, round_.cause, outcome_of(round_)
     members = tuple(_member(m, round_) for m in in_order(now))
     ends = [m.synced_ns for m in members if m.synced_ns is not None]
@@ -87,7 +87,7 @@ def rebalance_row(round_: Round) -> RebalanceRow:
 
 
 def outcome_of(round_: Round) -> str:
-    """How it ended."""
+    """Returns the column outcome."""
     now = round_.now
     if now.took_over is not None:
         return "taken_over"
@@ -99,24 +99,24 @@ def outcome_of(round_: Round) -> str:
 
 
 def in_order(now: Generation) -> list[Member]:
-    """Its members, in the order in which they took part in the round."""
+    """Returns the members in the order in which they took part in the round."""
     return sorted(now.present.values(), key=lambda m: (m.entered_ns is None, m.entered_ns or 0, m.member_id))
 
 
 def last_entered(now: Generation) -> str | None:
-    """The member that took part last."""
+    """Returns the member that took part last."""
     return next((m.member_id for m in reversed(in_order(now)) if m.entered_ns is not None), None)
 
 
 def is_new(member: Member, previous: Generation | None, *, was_empty: bool) -> bool:
-    """Whether the member was none in the generation before."""
+    """Whether the member was not in the previous generation."""
     if previous is None and not was_empty:
         return member.fresh
     return previous is None or member.member_id not in previous.present
 
 
 def between_ms(start_ns: int | None, end_ns: int | None) -> int | None:
-    """Milliseconds from one to the other; None where one is not known."""
+    """Returns the milliseconds from start to end; None if one of them is not known."""
     return None if start_ns is None or end_ns is None else max(0, end_ns - start_ns) // MS
 
 
@@ -126,7 +126,7 @@ def _rebalance_id(now: Generation) -> str:
 
 
 def _evidence(cause: Cause, now: Generation) -> tuple[str, ...]:
-    """What proves the cause, then all else that proves the generation, in order of time."""
+    """Returns the requests that prove the cause, then all others that prove the generation, in order of time."""
     proof = dict.fromkeys(cause.request_ids)
     proof |= dict.fromkeys(sorted(now.evidence, key=lambda request_id: (now.evidence[request_id], request_id)))
     return tuple(proof)
@@ -155,7 +155,7 @@ def _member(member: Member, round_: Round) -> GroupMember:
 
 
 def _moved_partitions(round_: Round) -> tuple[ReassignedPartition, ...]:
-    """The topic-partitions that changed their owner; the tasks and connectors of other groups are none."""
+    """Returns the topic-partitions that changed their owner; none for groups of tasks or connectors."""
     protocol, kind = round_.now.protocol, round_.now.protocol_type
     if protocol.shares_partitions or protocol.has_tasks or kind not in (None, "", USUAL_TYPE):
         return ()
@@ -164,14 +164,14 @@ def _moved_partitions(round_: Round) -> tuple[ReassignedPartition, ...]:
 
 
 def topic_partition(item: str) -> Place | None:
-    """The topic-partition that an item of an assignment names; None where it is none."""
+    """Returns the topic-partition of an item; None if the item is something else."""
     topic, _, partition = item.rpartition("-")
     number = parse_number(partition, MOST_INT32)
     return (topic, number) if topic and number is not None else None
 
 
 def partition_entry(place: Place, before: str | None, after: str | None) -> ReassignedPartition:
-    """A topic-partition as an element of the column partitions. before, after: its owners as member ids."""
+    """Returns a topic-partition as an element of the column partitions. before, after: member ids of its owners."""
     return ReassignedPartition(*place, before, after, unread_from_ns=None, unread_to_ns=None, unread_ms=None)
 
 

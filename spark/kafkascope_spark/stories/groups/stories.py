@@ -1,8 +1,8 @@
-"""The machine of one group: events in, rows of `rebalances` and `stalls` out.
+"""The machine of one group: makes rows of `rebalances` and `stalls` from its events.
 
-What the members of a group read comes before what they asked of their coordinator, so that a rebalance can say which
-topic-partitions were unread. Memory is two of the group's generations, what is in flight, and when its topic-partitions
-were read (stalls.machine).
+Fetches of the members come before their requests to the coordinator, so that a rebalance can report which
+topic-partitions were unread. Memory is two generations of the group, the requests in flight, and the times at which its
+topic-partitions were read (stalls.machine).
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.
 
 
 class Group:
-    """Follows a group by a machine for each protocol that its members speak: one, except while they are upgraded."""
+    """Follows a group with one machine per protocol of its members; there are several only while they are upgraded."""
 
     def __init__(self, group_id: str, limits: StallLimits) -> None:
         self.group_id = group_id
@@ -37,13 +37,13 @@ class Group:
         self._unread: UnreadPartitions | None = None
         self._hidden = HiddenOwners()
         self._ended: dict[str, RebalanceRow] = {}
-        """Protocol -> the row of its last generation, for which the begin of the next one is missing."""
+        """Protocol -> the row of its last generation, which is completed when the next one begins."""
         self._machines: dict[str, GroupMachine[Any, Any]] = {}
         self._order = EventOrder()
         self._lag = GenerationLag()
 
     def take(self, event: GroupEvent | ServiceEvent, origin: Origin) -> Iterator[GroupRow]:
-        """Rows of the generations that the next event ends."""
+        """Takes the next event. Yields the rows of the generations that it ends."""
         match event:
             case GroupLag():
                 self._lag.add(event)
@@ -56,7 +56,7 @@ class Group:
                 self._service.take(event, origin)
 
     def finish(self) -> Iterator[GroupRow]:
-        """What is left of it."""
+        """Yields the remaining rows."""
         for event in self._order.rest():
             yield from self._follow(event)
         for machine in self._machines.values():
@@ -76,7 +76,7 @@ class Group:
             yield from self._completed(machine.take(event))
 
     def _completed(self, rows: Iterator[RebalanceRow]) -> Iterator[GroupRow]:
-        """The rows of generations of which the next one is known."""
+        """Yields the rows of generations whose successor is known."""
         for row in rows:
             ended = self._ended.pop(row.group_protocol, None)
             if ended is not None:
@@ -84,7 +84,7 @@ class Group:
             self._ended[row.group_protocol] = row
 
     def _complete(self, row: RebalanceRow, next_start_ns: int | None) -> GroupRow:
-        """The row of a generation with the columns of lag and of unread topic-partitions."""
+        """Returns the row of a generation with the columns of lag and of unread topic-partitions filled."""
         if self._unread is None:
             self._unread = UnreadPartitions(self._service, self._limits.end_ns)
         self._unread.complete(row, next_start_ns)

@@ -1,4 +1,4 @@
-"""`rebalances`: a group's generations, what made each, what it cost its members, and who got what."""
+"""The table `rebalances`: the generations of groups, with their causes, costs and assignments."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -17,7 +17,8 @@ TRIGGERS = (
     "first",
     "unknown",
 )
-"""partitions_revoked: the second round of a cooperative rebalance, which hands out what the first one freed."""
+"""Causes of generations. partitions_revoked: the second round of a cooperative rebalance, which assigns the partitions
+that the first one freed."""
 OUTCOMES = ("stable", "superseded", "open", "taken_over", "unseen")
 MODES = ("eager", "cooperative", "incremental")
 DEPARTURES = ("left", "evicted", "replaced", "unknown")
@@ -51,16 +52,16 @@ class ReassignedPartition:
 
     topic: Annotated[str, "topic"]
     partition: Annotated[int, I32, "partition"]
-    owner_before: Annotated[str | None, "member id of who had it before; null for nobody, or where it is not known"]
-    owner_after: Annotated[str | None, "member id of who has it next; null likewise"]
-    unread_from_ns: Annotated[int | None, "since when a record waited that nobody in the group fetched"]
-    unread_to_ns: Annotated[int | None, "when one was fetched; null: the capture ended before"]
-    unread_ms: Annotated[int | None, "from the one to the other; null where none waited, milliseconds"]
+    owner_before: Annotated[str | None, "member id of the previous owner; null for none, or where it is not known"]
+    owner_after: Annotated[str | None, "member id of the next owner; null for none, or where it is not known"]
+    unread_from_ns: Annotated[int | None, "since when a record waited that no member fetched"]
+    unread_to_ns: Annotated[int | None, "when a waiting record was fetched; null where the capture ended before"]
+    unread_ms: Annotated[int | None, "from unread_from_ns to unread_to_ns, milliseconds; null where no record waited"]
 
 
 @dataclass(frozen=True, slots=True)
 class DepartedMember:
-    """A member that is gone."""
+    """A member of the previous generation that is not in this one."""
 
     member_id: str
     client_instance_id: str | None
@@ -96,10 +97,10 @@ class RebalanceRow(StoryRow):
         str | None, "what a classic group is for: consumer, connect, ...; null for other protocols"
     ]
     node_id: Annotated[int | None, I32, "coordinator"]
-    generation: Annotated[int | None, I32, "generation or group epoch; null where it never came to one in the capture"]
-    trigger: Annotated[str, TRIGGERS, "what made it"]
-    trigger_why: Annotated[str, "what shows that, in a sentence"]
-    trigger_member: Annotated[str | None, "member id of the member that made it"]
+    generation: Annotated[int | None, I32, "generation or group epoch; null where the capture shows none"]
+    trigger: Annotated[str, TRIGGERS, "cause"]
+    trigger_why: Annotated[str, "evidence of the cause, in a sentence"]
+    trigger_member: Annotated[str | None, "member id of the member that caused it"]
     start_ns: Annotated[int | None, TIME, "first sign of it: the join, leave or heartbeat that began it"]
     end_ns: Annotated[int | None, TIME, "when the last member had its assignment"]
     duration_ms: Annotated[int | None, "start to end, milliseconds"]
@@ -109,7 +110,7 @@ class RebalanceRow(StoryRow):
         "how it ended: all members seen had their assignment; another one began before; open when the capture "
         "ended; a static member's place was taken over, with no new generation; its making is not in the capture",
     ]
-    mode: Annotated[str | None, MODES, "whether members stop for all of it, or for the partitions that move"]
+    mode: Annotated[str | None, MODES, "whether members stop for the whole rebalance, or only for partitions that move"]
     assignor: Annotated[str | None, "assignor or protocol that was chosen, where the capture shows it"]
     leader: Annotated[str | None, "member that assigns (classic)"]
     n_members: Annotated[int, I32, "members"]
@@ -120,7 +121,7 @@ class RebalanceRow(StoryRow):
         "connectors and tasks for connect), gained and lost since the generation before",
     ]
     members_complete: Annotated[bool, "whether the capture shows all members (the leader's traffic), not some"]
-    last_joiner: Annotated[str | None, "member that joined last: who the others waited for"]
+    last_joiner: Annotated[str | None, "member that joined last, for which the others waited"]
     n_moved: Annotated[int, I32, "partitions that changed their owner"]
     unread_ms: Annotated[int | None, "longest unread_ms of a partition; null where none was unread"]
     partitions: Annotated[
@@ -154,7 +155,7 @@ class RebalanceRow(StoryRow):
 
     @property
     def lost(self) -> tuple[DepartedMember, ...]:
-        """The members that the group went on without, and that had not left by themselves."""
+        """The members that the group removed, and that had not left by themselves."""
         return tuple(member for member in self.departed if not member.left)
 
 

@@ -1,7 +1,7 @@
 """Transition tables of the state machines over groups.
 
-A table is complete: it has an entry for every event in every state, also where the state stays as it is. So nothing is
-ignored that was not meant to be; a table with a gap is an error when its module is loaded.
+A table is complete: it has an entry for every event in every state, even if the state does not change. So no event is
+ignored by mistake; an incomplete table is an error when its module is loaded.
 """
 
 import enum
@@ -23,5 +23,5 @@ class Transitions(Generic[S, E]):
         self.first: S = next(iter(states))
 
     def after(self, state: S, event: E) -> S:
-        """The state that follows."""
+        """Returns the next state."""
         return self._table[state][event]

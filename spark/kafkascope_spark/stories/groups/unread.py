@@ -1,5 +1,5 @@
-"""For how long nobody in a group read a topic-partition around a rebalance: the waits that its stalls of the kind
-consume are made from, shorter ones included, beside the owners that the rebalance gave it.
+"""Times around a rebalance in which no member read a topic-partition, with the owners before and after. They come from
+the same waits as the stalls of the kind consume, including shorter ones.
 """
 
 from bisect import bisect_right
@@ -15,8 +15,8 @@ from kafkascope_spark.stories.stalls.machine import Service
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A time in which accepted records of a topic-partition waited. to_ns: FOREVER where they did until the end of the
-    capture; progress_ns: when some were last brought; waited_ms: how long they waited in the capture."""
+    """A time in which accepted records of a topic-partition waited. to_ns: FOREVER if they waited until the end of the
+    capture; progress_ns: when some were last received; waited_ms: how long they waited in the capture."""
 
     place: Place
     from_ns: int
@@ -26,7 +26,7 @@ class Unread:
 
 
 class UnreadPartitions:
-    """When the topic-partitions of one group were unread. Memory: its waits, and one run of each member and
+    """Times in which the topic-partitions of one group were unread. Memory: its waits, and one run of each member and
     topic-partition."""
 
     def __init__(self, service: Service, end_ns: int) -> None:
@@ -52,10 +52,10 @@ class UnreadPartitions:
         for run in service.fetched():
             runs[run.client_instance_id].append((run.first_ns, run.last_ns, None))
         self._reads = {client: Stretches(times) for client, times in runs.items()}
-        """Client instance -> when it brought records."""
+        """Client instance -> times at which it received records."""
 
     def complete(self, row: RebalanceRow, next_start_ns: int | None) -> None:
-        """Fills the columns unread_ms and partitions of a rebalance. next_start_ns: when the next one began."""
+        """Sets the columns unread_ms and partitions of a rebalance. next_start_ns: begin of the next one."""
         if row.start_ns is None or not self._waits:
             return
         until_ns = row.end_ns or next_start_ns or self._end_ns
@@ -73,18 +73,19 @@ class UnreadPartitions:
         row.unread_ms = max((each.waited_ms for each in unread), default=None)
 
     def places_after(self, from_ns: int | None, until_ns: int | None) -> set[Place]:
-        """What was unread at some time between two times. from_ns: None for never; until_ns: None for the end."""
+        """Returns the topic-partitions that were unread at some time from from_ns (None: returns none) to until_ns
+        (None: the end)."""
         if from_ns is None:
             return set()
         return {unread.place for unread in self._during(from_ns, self._end_ns if until_ns is None else until_ns)}
 
     def _during(self, start_ns: int, until_ns: int) -> Iterator[Unread]:
-        """The times that have something in common with the rebalance."""
+        """Yields the times that overlap the rebalance."""
         return self._times.meeting(start_ns, until_ns)
 
     def _after(self, row: RebalanceRow, moved: dict[Place, ReassignedPartition], until_ns: int) -> Iterator[Unread]:
-        """The first times after the rebalance in which what it moved was unread, where its new owner had not begun to
-        read by then."""
+        """Yields the first unread time after the rebalance of each moved topic-partition whose new owner had not begun
+        to read by then."""
         clients = {member.member_id: member.client_instance_id for member in row.members}
         for place, entry in moved.items():
             of_place = self._of_place.get(place, [])
@@ -97,7 +98,7 @@ class UnreadPartitions:
 
 
 def _owners(row: RebalanceRow) -> dict[Place, str]:
-    """The members of a rebalance by the topic-partitions that they are assigned."""
+    """Returns the member id of each assigned topic-partition after a rebalance."""
     found = ((topic_partition(item), m.member_id) for m in row.members for item in m.assigned or ())
     return {place: member_id for place, member_id in found if place is not None}
 

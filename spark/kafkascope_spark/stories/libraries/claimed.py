@@ -1,8 +1,8 @@
-"""What an encrypted client seems to run, by the TLS library of its hello and the lengths of its first requests.
+"""Guesses the software of an encrypted client from the TLS library of its hello and the lengths of its first requests.
 
-It is claimed, never confirmed. Other programs may use a TLS library than the client libraries that are known to. One
-of these is left out where ApiVersions, with which it begins, would be longer than the first requests of all
-connections. As client ids are of any length, and several clients may be taken for one, lengths say no more than that.
+The result is never confirmed: other programs than the known client libraries may use the same TLS library. A client
+library is excluded if its first request, ApiVersions, would be longer than the first requests of all connections.
+Lengths show no more than that, because client ids have any length, and several clients may count as one.
 """
 
 from collections.abc import Iterable
@@ -22,23 +22,25 @@ _TITLES = {
     RUSTLS: "rustls",
 }
 _PLAIN_BYTES, _FLEXIBLE_BYTES = 14, 18
-"""Bytes of a request of ApiVersions up to version 2, and from 3 on, beside the client id and the names in it."""
+"""Bytes of an ApiVersions request up to version 2, and from version 3 on, without the client id and the software
+names."""
 _FLEXIBLE = 3
-"""The first version that names the software."""
+"""First version with the software name."""
 _VERSION_BYTES = len("1.0.0")
 _UNSURE_BYTES = 16
-"""Lengths may be wrong by so much where the cipher suite pads."""
+"""Largest error of lengths with cipher suites that pad."""
 
 
 class ClaimedSoftware(NamedTuple):
-    """What a client seems to run, and the measure that speaks for it."""
+    """Guessed software of a client, and the evidence."""
 
     software: str
     why: str
 
 
 def claimed_software(connections: Iterable[Connection]) -> ClaimedSoftware | None:
-    """What the encrypted connections of a client show; None where nothing is known, or they do not agree."""
+    """Returns the software that the encrypted connections of a client show; None if nothing is known or they
+    disagree."""
     encrypted = [each for each in connections if each.n_claimed is not None]
     found = {each.tls_claimed_library for each in encrypted}
     tls_library = next(iter(found)) if len(found) == 1 else None
@@ -65,7 +67,7 @@ def _why(tls_library: str, sizes: list[int], others: list[Library]) -> str:
 
 
 def _least_bytes(library: Library) -> int:
-    """Bytes that its shortest first request has at least; 0 where that need not be ApiVersions."""
+    """Returns the least length in bytes of the library's first request; 0 if that need not be ApiVersions."""
     if not library.profiles or any(profile.greets == NEVER or not profile.greetings for profile in library.profiles):
         return 0
     if min(min(profile.greetings) for profile in library.profiles) < _FLEXIBLE:

@@ -1,4 +1,4 @@
-"""Which versions of requests brokers support and libraries send: the columns that profiles of libraries are written in.
+"""Versions of requests that brokers support and libraries send, in the columns that the profiles of libraries use.
 
 Sources: the message schemas of Apache Kafka's releases (also in kafka-python, kafka/protocol/broker_version_data.py).
 """
@@ -49,20 +49,21 @@ RELEASES: tuple[tuple[int, ...], ...] = (
     (13, 18, 10, 13, 9, 9, 6, 9, 4, 5, 5, 5, 1, 2),  # 4.1
     (13, 18, 11, 13, 10, 10, 6, 9, 4, 5, 5, 5, 1, 2),  # 4.2
 )
-"""The highest versions of APIS that the brokers of a release support; releases without a change are left out."""
+"""Highest versions of APIS that the brokers of each release support; releases without a change are left out."""
 FIRST_MODERN = 7
-"""Place of 2.1 in RELEASES: the oldest protocol of current brokers and clients (KIP-896)."""
+"""Index of 2.1 in RELEASES: the oldest protocol of current brokers and clients (KIP-896)."""
 
 
 def up_to(*highest: int | None) -> dict[int, tuple[int, ...]]:
-    """The versions of APIS up to the highest ones; None: not known, or the library does not have the API."""
+    """Returns the versions of APIS up to the highest ones. highest: None if it is not known, or the library lacks the
+    API."""
     return {api: tuple(range(v + 1)) for api, v in zip(APIS, highest, strict=True) if v is not None}
 
 
 def only(*sent: int | None) -> dict[int, tuple[int, ...]]:
-    """The one version of each of APIS that a library sends, whatever the broker supports."""
+    """Returns the single version of each of APIS that a library sends to all brokers."""
     return {api: (v,) for api, v in zip(APIS, sent, strict=True) if v is not None}
 
 
 WITHOUT_TOPIC_IDS = {api_keys.OFFSET_COMMIT: 9, api_keys.OFFSET_FETCH: 9, api_keys.PRODUCE: 12, api_keys.FETCH: 12}
-"""Highest versions that name topics: clients fall back to them for topics whose id they do not know (KIP-516)."""
+"""Highest versions with topic names: clients fall back to them for topics whose id they do not know (KIP-516)."""

@@ -1,1 +1,1 @@
-"""Transactions: what each transactional producer began, and how it ended."""
+"""Transactions of transactional producers: when each began, and how it ended."""

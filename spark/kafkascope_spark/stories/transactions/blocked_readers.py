@@ -7,15 +7,15 @@ from kafkascope_analyzer.dataset.tables.event_kinds.transactions import Transact
 from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 MOST_CONSUMERS = 100
-"""Consumers kept of one last stable offset: enough to see who waits, whatever the size of the group."""
+"""Largest number of consumers that are kept per last stable offset, independent of the size of the group."""
 SHORTEST_UNSEEN_NS = 10_000_000_000
-"""A transaction whose requests are not in the capture is a row when it blocked a consumer for so long: brokers look
+"""A transaction whose requests are not in the capture gets a row if it blocked a consumer for this long: brokers look
 every 10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 
 
 @dataclass(slots=True)
 class _Consumer:
-    """What the connections of one client show of one last stable offset."""
+    """A client that one last stable offset blocked, summed up over its connections."""
 
     client: str | None
     from_ns: int
@@ -25,7 +25,7 @@ class _Consumer:
     request_id: str
 
     def add(self, body: TransactionBlockedByLso) -> None:
-        """Adds what another connection of the client shows."""
+        """Adds an event of another connection of the client."""
         self.from_ns = min(self.from_ns, body.from_ns)
         self.until_ns, self.request_id = max((self.until_ns, self.request_id), (body.until_ns, body.request_id))
         self.lowest = min(self.lowest, body.lowest_high_watermark)
@@ -41,7 +41,7 @@ class BlockingOffset:
     _consumers: dict[str | None, _Consumer] = field(default_factory=dict)
 
     def add(self, body: TransactionBlockedByLso, client: str | None) -> None:
-        """Takes what a connection of a client shows."""
+        """Adds an event of a connection of a client."""
         if client in self._consumers:
             self._consumers[client].add(body)
         else:
@@ -50,8 +50,8 @@ class BlockingOffset:
             self._consumers[client] = _Consumer(client, *times, low, high, body.request_id)
 
     def rows(self) -> list[BlockedConsumer]:
-        """Elements of the column held_back, at most MOST_CONSUMERS: the consumers for whom the high watermark moved on,
-        in order of time."""
+        """Returns the elements of the column held_back, at most MOST_CONSUMERS: the consumers for which the high
+        watermark advanced, in order of time."""
         waiting = [consumer for consumer in self._consumers.values() if consumer.highest > consumer.lowest]
         rows = (
             BlockedConsumer(
@@ -69,24 +69,24 @@ class BlockingOffset:
 
 
 class BlockedReaders:
-    """Puts events of the kind transaction_blocked_by_lso together by partition and last stable offset."""
+    """Groups events of the kind transaction_blocked_by_lso by partition and last stable offset."""
 
     def __init__(self) -> None:
         self._offsets: dict[tuple[str, int], BlockingOffset] = {}
 
     def add(self, body: TransactionBlockedByLso, client: str | None) -> None:
-        """Takes an event of a client."""
+        """Adds an event of a client."""
         place = body.partition, body.last_stable_offset
         self._offsets.setdefault(place, BlockingOffset(*place)).add(body, client)
 
     def take(self) -> list[BlockingOffset]:
-        """The offsets of all events since the last call."""
+        """Returns the offsets of all events since the last call."""
         offsets, self._offsets = list(self._offsets.values()), {}
         return offsets
 
 
 def blocked_order(row: BlockedConsumer) -> tuple[object, ...]:
-    """The order of the elements of held_back: by time, then client, partition and offset."""
+    """Returns the sort key of elements of held_back: by time, then client, partition and offset."""
     client = row.client_instance_id
     return (row.from_ns, client is not None, client or "", row.partition, row.last_stable_offset)
 

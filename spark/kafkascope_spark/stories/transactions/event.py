@@ -1,4 +1,4 @@
-"""One event of a transactional id, decoded from a row of `events`."""
+"""`TransactionEvent`: one event of a transactional id, decoded from a row of `events`."""
 
 import enum
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ class EventKind(enum.Enum):
 
 
 BOUNDS = frozenset({EventKind.INIT, EventKind.END, EventKind.MARKERS})
-"""Events between which Produce requests are added up."""
+"""Events between which Produce requests are summed up."""
 _KIND_OF_API = {INIT_PRODUCER_ID: EventKind.INIT, END_TXN: EventKind.END}
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionEvent:
-    """Times are nanoseconds since the epoch. client: client_instance_id of the producer, None for what brokers send;
-    left_ns: last packet of that client, where all its connections ended. protocol: v1, v2 or None where the event does
-    not show it. last_ns, last_request_id: the last of several requests. partitions: `topic-partition`. errors: names of
-    the errors in the answer. blocked: elements of the column held_back."""
+    """An event of a transactional id. Times are nanoseconds since the epoch. client: client_instance_id of the
+    producer, None for requests of brokers; left_ns: last packet of that client if all its connections ended. protocol:
+    v1, v2 or None if the event does not show it. last_ns, last_request_id: the last of several requests. partitions:
+    `topic-partition`. errors: names of the errors in the response. blocked: elements of the column held_back."""
 
     kind: EventKind
     ts_ns: int
@@ -61,7 +61,7 @@ class TransactionEvent:
 
 
 def decode_request(body: TransactionRequest, origin: Origin, left_ns: int | None) -> TransactionEvent:
-    """A request of a client. left_ns: last packet of its client, where all its connections ended."""
+    """Makes an event from a request of a client. left_ns: last packet of its client if all its connections ended."""
     return TransactionEvent(
         _KIND_OF_API.get(body.api_key, EventKind.REQUEST),
         origin.ts_ns,
@@ -84,7 +84,7 @@ def decode_request(body: TransactionRequest, origin: Origin, left_ns: int | None
 
 
 def decode_markers(body: TransactionMarkers, ts_ns: int) -> TransactionEvent:
-    """Markers that a coordinator wrote."""
+    """Makes an event from markers that a coordinator wrote."""
     return TransactionEvent(
         EventKind.MARKERS,
         ts_ns,
@@ -98,7 +98,7 @@ def decode_markers(body: TransactionMarkers, ts_ns: int) -> TransactionEvent:
 
 
 def decode_seen(body: TransactionSeen, ts_ns: int) -> TransactionEvent:
-    """What a leader asked the coordinator."""
+    """Makes an event from a request of a leader to the coordinator."""
     return TransactionEvent(
         EventKind.SEEN,
         ts_ns,

@@ -1,8 +1,8 @@
-"""The machine of one transactional id: which transactions its producers began, and how each ended.
+"""The machine of one transactional id: makes the rows of its transactions.
 
 Events come in order of (section, ts_ns, rank, packet_no, conn_id, seq). Memory is that of the id: its open transaction,
-the few that ended last (markers and refused requests come late), who held the id, when its clients left, and the events
-since the last bound.
+the few that ended last (markers and refused requests come late), the holders of the id, the ends of its clients, and
+the events since the last bound.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,14 +23,15 @@ TRANSACTION = "transaction"
 
 @dataclass(frozen=True, slots=True)
 class ClientEnd(StageRow):
-    """When a client of a transactional id left: its last packet, None while it lives. It comes before all events."""
+    """End of a client of a transactional id. left_ns: its last packet, None if it did not end. These rows come before
+    all events."""
 
     client_instance_id: str
     left_ns: int | None
 
 
 class Transactions:
-    """The transactions of one transactional id: events in, rows of the table out.
+    """Makes the rows of `transactions` of one transactional id.
 
     name: the id; empty for consumers that are blocked by transactions whose requests are not in the capture. end_ns:
     last packet of the capture.
@@ -43,7 +44,7 @@ class Transactions:
         self._unseen_ns: int | None = None
 
     def take(self, event: ClientEnd | TransactionEventBody, origin: Origin) -> Iterator[TransactionRow]:
-        """Rows of the transactions that no later event can change."""
+        """Takes an event. Yields the rows of transactions that no later event can change."""
         if isinstance(event, ClientEnd):
             self._id.note_end(event.client_instance_id, event.left_ns)
         elif isinstance(event, TransactionBlockedByLso) and not self._name:
@@ -53,14 +54,14 @@ class Transactions:
             yield from _unseen_rows(self._id.take_unmatched())
 
     def finish(self) -> Iterator[TransactionRow]:
-        """Rows of what is left."""
+        """Yields the remaining rows."""
         yield from self._end_unseen()
         yield from self._id.finish()
         yield from _unseen_rows(self._id.take_unmatched())
 
     def _on_unseen(self, body: TransactionBlockedByLso, origin: Origin) -> Iterator[TransactionRow]:
-        """Consumers blocked by a transaction whose requests are not in the capture. All rows of one last stable offset
-        have the same time."""
+        """Takes consumers that are blocked by a transaction whose requests are not in the capture. All rows of one last
+        stable offset have the same time."""
         if origin.ts_ns != self._unseen_ns:
             yield from self._end_unseen()
             self._unseen_ns = origin.ts_ns
@@ -71,14 +72,14 @@ class Transactions:
 
 
 def _unseen_rows(offsets: Iterable[list[BlockedConsumer]]) -> Iterator[TransactionRow]:
-    """One row for each last stable offset that blocked a consumer for long."""
+    """Yields one row for each last stable offset that blocked a consumer for long."""
     for blocked in offsets:
         if is_long(blocked):
             yield unseen_row(blocked)
 
 
 def unseen_row(blocked: list[BlockedConsumer]) -> TransactionRow:
-    """The row of a transaction of which the capture shows only the consumers that it blocked. blocked: elements of the
+    """Returns the row of a transaction of which the capture shows only the blocked consumers. blocked: elements of the
     column held_back."""
     began = min(each.from_ns for each in blocked)
     transaction = Transaction(1, None, None, None, None, began, seen_begin=False, timeout_ms=None)

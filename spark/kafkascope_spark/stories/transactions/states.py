@@ -1,9 +1,9 @@
-"""The life of a transaction, as its producer and its coordinator show it on the wire: (state, trigger) → state.
+"""The lifecycle of a transaction, as requests of its producer and its coordinator show it: (state, trigger) → state.
 
-Open: begun. Committing, aborting: EndTxn was sent, and no answer that decides was seen. Committed, aborted: EndTxn was
+Open: begun. Committing, aborting: EndTxn was sent, and no final response was seen. Committed, aborted: EndTxn was
 answered, or the markers were written, or its producer went on. Timed out: the coordinator aborted it. Replaced: an
-InitProducerId of its own producer, or of the successor of a producer that had gone, aborted it. Fenced: another
-instance took the transactional id over. Lost: the next transaction began; the end of this one is not in the capture.
+InitProducerId of its own producer, or of the successor of a producer that had ended, aborted it. Fenced: another
+instance took over the transactional id. Lost: the next transaction began; the end of this one is not in the capture.
 
 A state changes only through `next_state`. Every pair of state and trigger is in TRANSITIONS or in IGNORED.
 """
@@ -26,7 +26,7 @@ class State(enum.Enum):
 
 
 class Trigger(enum.Enum):
-    """What may change the state of a transaction."""
+    """An event that may change the state of a transaction."""
 
     COMMIT_REQUESTED = "EndTxn asks for a commit, and has no answer, or one that says to try again"
     COMMIT_CONFIRMED = "EndTxn was answered: committed"
@@ -61,7 +61,7 @@ _FROM_ANY_RUNNING: dict[tuple[State, Trigger], State] = {
         (_T.EPOCH_BUMPED, _S.FENCED),
     )
 }
-"""Transitions that are the same whatever the producer has asked for."""
+"""Transitions that are the same from all running states."""
 
 TRANSITIONS: dict[tuple[State, Trigger], State] = _FROM_ANY_RUNNING | {
     (_S.OPEN, _T.ABORT_MARKED): _S.ABORTED,
@@ -84,8 +84,9 @@ TRANSITIONS: dict[tuple[State, Trigger], State] = _FROM_ANY_RUNNING | {
     (_S.ABORTING, _T.NOTHING_FOLLOWED): _S.ABORTED,
     (_S.FENCED, _T.ABORT_CONFIRMED): _S.ABORTED,
 }
-"""EndTxn that was sent counts as done when its producer goes on, unless an answer or a marker says otherwise. A fenced
-client may ask for the abort that the take-over has brought; where that is answered without an error, it goes on."""
+"""The transitions. A sent EndTxn counts as done when its producer goes on, unless a response or a marker shows
+otherwise. A fenced client may request the abort that the take-over has already caused; if the response has no error, it
+goes on."""
 
 ENDED = frozenset({_S.COMMITTED, _S.ABORTED, _S.TIMED_OUT, _S.REPLACED, _S.FENCED, _S.LOST})
 
@@ -107,7 +108,7 @@ END_KINDS = {
     _S.REPLACED: "init_producer_id",
     _S.FENCED: "init_producer_id",
 }
-"""The column end_kind, by the state in which the transaction ended."""
+"""The column end_kind by final state."""
 OUTCOMES = {
     _S.COMMITTED: "committed",
     _S.ABORTED: "aborted",
@@ -116,11 +117,11 @@ OUTCOMES = {
     _S.FENCED: "fenced",
     _S.LOST: "cut",
 }
-"""The column outcome, where the whole transaction is in the capture."""
+"""The column outcome by final state, if the whole transaction is in the capture."""
 
 
 def next_state(state: State, trigger: Trigger) -> State | None:
-    """The state that follows; None where the trigger is ignored. Raises ValueError for a pair in neither table."""
+    """Returns the next state; None if the trigger is ignored. Raises ValueError for a pair in neither table."""
     if (state, trigger) in IGNORED:
         return None
     after = TRANSITIONS.get((state, trigger))

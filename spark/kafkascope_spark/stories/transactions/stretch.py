@@ -1,8 +1,8 @@
 """The events between two bounds of a transactional id (InitProducerId, EndTxn, markers).
 
-What a client writes in one stretch is one event, at the time of its first Produce request, whatever the number of its
-connections. A batch whose answer was lost is sent again, perhaps to another broker, and counts where its answer is. So
-events wait from the first Produce request of a stretch to the bound that ends it.
+All Produce requests of a client in one stretch are one event, at the time of the first one, on any number of
+connections. A batch whose response was lost is sent again, perhaps to another broker, and counts where its response is.
+So events wait from the first Produce request of a stretch to the bound that ends it.
 """
 
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ from kafkascope_spark.stories.transactions.event import EventKind, TransactionEv
 from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 MOST_WAITING = 50_000
-"""Events that wait for the end of a stretch. Where there are more, the stretch is added up in two parts: a batch
-that was sent in the first without an answer, and again in the second, counts twice."""
+"""Largest number of events that wait for the end of a stretch. If there are more, the stretch is summed up in two
+parts: a batch that was sent in the first without a response, and again in the second, counts twice."""
 MOST_BLOCKED = 1_000
-"""Blocked consumers kept of what a client wrote in one stretch."""
+"""Largest number of blocked consumers that are kept for a client in one stretch."""
 
 
 @dataclass(slots=True)
 class _Written:
-    """What one client writes in the stretch, on all its connections."""
+    """Produce requests of one client in the stretch, on all its connections."""
 
     client: str | None
     left_ns: int | None
@@ -39,7 +39,7 @@ class _Written:
     blocked: list[BlockedConsumer] = field(default_factory=list)
 
     def add(self, body: TransactionWritten, ts_ns: int) -> None:
-        """Adds what the client wrote on one connection."""
+        """Adds the Produce requests of one connection."""
         self.first = min(self.first, (ts_ns, body.request_id))
         self.last = max(self.last, (body.last_ns, body.last_request_id))
         answered = [time for time in (self.answered_ns, body.answered_ns) if time is not None]
@@ -54,7 +54,7 @@ class _Written:
             self.first_offsets[partition] = min(offsets, default=None)
 
     def event(self) -> TransactionEvent:
-        """The event of the whole stretch."""
+        """Returns the event of the whole stretch."""
         n_batches, n_records = self.kept if self.n_answered else self.sent
         return TransactionEvent(
             EventKind.WRITTEN,
@@ -92,7 +92,7 @@ class Stretch:
         return bool(self._written)
 
     def add_written(self, body: TransactionWritten, origin: Origin, left_ns: int | None) -> None:
-        """Takes what a client wrote on one connection."""
+        """Takes the Produce requests of a client on one connection."""
         client, ts_ns = origin.client_instance_id, origin.ts_ns
         if client not in self._written:
             first, last = (ts_ns, body.request_id), (body.last_ns, body.last_request_id)
@@ -101,24 +101,24 @@ class Stretch:
         self._written[client].add(body, ts_ns)
 
     def add_blocked(self, body: TransactionBlockedByLso, client: str | None) -> None:
-        """Takes what a consumer that waits shows."""
+        """Takes an event of a blocked consumer."""
         self._blocked.add(body, client)
 
     def add(self, event: TransactionEvent) -> None:
-        """Takes another event, to be returned in its place."""
+        """Takes another event, which is returned in its order."""
         self._waiting.append(event)
 
     def take(self) -> tuple[list[TransactionEvent], list[list[BlockedConsumer]]]:
-        """The events of the stretch in order of time; and, of each last stable offset that no client wrote first in it,
-        the consumers that it blocked."""
+        """Returns the events of the stretch in order of time, and the blocked consumers of each last stable offset that
+        is not the first offset that a client wrote in the stretch."""
         unmatched = list(self._match())
         events = [each.event() if isinstance(each, _Written) else each for each in self._waiting]
         self._waiting, self._written = [], {}
         return events, unmatched
 
     def _match(self) -> Iterator[list[BlockedConsumer]]:
-        """Gives what each client wrote the consumers that it blocks. Yields the consumers of offsets at which no
-        client's first batch is."""
+        """Adds the blocked consumers to the client whose first batch has their last stable offset. Yields the consumers
+        of the other offsets."""
         for blocking in self._blocked.take():
             rows = blocking.rows()
             writers = [

@@ -1,4 +1,5 @@
-"""`transactions`: what each transactional producer began, how it ended, and whom it held back meanwhile."""
+"""The table `transactions`: the transactions of transactional producers, their ends, and the consumers that they
+blocked."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,7 +14,7 @@ PROTOCOLS = ("v1", "v2")
 
 @dataclass(frozen=True, slots=True)
 class BlockedConsumer:
-    """A read_committed consumer that could not read past a transaction."""
+    """A read_committed consumer that was blocked by a transaction."""
 
     client_instance_id: str | None
     partition: str
@@ -40,7 +41,7 @@ class TransactionRow(StoryRow):
     transactions: Annotated[str | None, PROTOCOLS, "protocol: v2 (KIP-890) or v1; null where the wire does not show it"]
     client_instance_id: Annotated[str | None, "client"]
     begin_ns: Annotated[int | None, TIME, "first request that belongs to it; null where it began before the capture"]
-    end_ns: Annotated[int | None, TIME, "answer that ended it; null where none did"]
+    end_ns: Annotated[int | None, TIME, "response that ended it; null where none did"]
     outcome: Annotated[
         str,
         OUTCOMES,
@@ -50,7 +51,7 @@ class TransactionRow(StoryRow):
     ]
     partitions: Annotated[tuple[str, ...], "topic-partitions written, sorted"]
     offset_groups: Annotated[tuple[str, ...], "groups whose offsets it commits, sorted"]
-    n_batches: Annotated[int, "record batches that no answer refused, each counted once however often it was sent"]
+    n_batches: Annotated[int, "record batches that no response refused; one that was sent again counts once"]
     n_records: Annotated[int, "records in them"]
     n_markers: Annotated[int, "markers written for it, where traffic between brokers shows them"]
     fenced_by: Annotated[
@@ -62,14 +63,14 @@ class TransactionRow(StoryRow):
         "what ended it: EndTxn (commit, abort), the coordinator (its timeout was over), InitProducerId; null "
         "where nothing did",
     ]
-    verdict: Annotated[str | None, VERDICTS, "what the answer to its EndTxn says; null where none was sent"]
+    verdict: Annotated[str | None, VERDICTS, "result in the response to its EndTxn; null where none was sent"]
     duration_ms: Annotated[
         int | None, "begin to end, or to the end of the capture where it still was open, milliseconds"
     ]
-    transaction_timeout_ms: Annotated[int | None, I32, "transaction.timeout.ms of its producer, as InitProducerId says"]
-    fenced_ns: Annotated[int | None, TIME, "InitProducerId that took its transactional id over"]
-    left_ns: Annotated[int | None, TIME, "when its client went away and left it open"]
-    error_names: Annotated[tuple[str, ...], "errors in answers to its requests, sorted"]
+    transaction_timeout_ms: Annotated[int | None, I32, "transaction.timeout.ms of its producer, from InitProducerId"]
+    fenced_ns: Annotated[int | None, TIME, "InitProducerId that took over its transactional id"]
+    left_ns: Annotated[int | None, TIME, "when its client ended and left it open"]
+    error_names: Annotated[tuple[str, ...], "errors in responses to its requests, sorted"]
     incident_id: Annotated[
         str | None, "incident that one which was not committed belongs to; null where it belongs to none"
     ]
@@ -83,17 +84,17 @@ class TransactionRow(StoryRow):
 
     @property
     def went_well(self) -> bool:
-        """Whether it belongs to no incident, whatever happened meanwhile: it was committed, or is cut."""
+        """Whether it belongs to no incident in any case: it was committed, or is cut."""
         return self.outcome in ("committed", "cut")
 
     @property
     def took_us(self) -> int | None:
-        """Begin to end; None where one of them is not in the capture."""
+        """Microseconds from begin to end; None if one of them is not in the capture."""
         return None if self.begin_ns is None or self.end_ns is None else (self.end_ns - self.begin_ns) // 1000
 
     @property
     def n_blocked_consumers(self) -> int:
-        """Consumers that could not read past it."""
+        """Number of consumers that it blocked."""
         return len({consumer.client_instance_id for consumer in self.held_back})
 
 

@@ -8,12 +8,12 @@ from kafkascope_spark.stories.transactions.table import BlockedConsumer, Transac
 
 MOST_EVIDENCE = 32
 ROUTINE_EVIDENCE = 24
-"""How many of them may be requests that only continue the transaction; the rest is kept for those that end it."""
+"""Largest number of evidence requests that only continue the transaction; the rest is kept for those that end it."""
 DEFAULT_LONGEST_MS = 900_000
-"""transaction.max.timeout.ms of brokers (15 min): no transaction may be open for longer, whatever its producer asks."""
+"""Default of transaction.max.timeout.ms of brokers (15 min): no transaction may be open for longer."""
 MS = 1_000_000
 EPOCH_ERRORS = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
-"""The producer's epoch was bumped: another instance took the id over, or the coordinator aborted the transaction."""
+"""Errors for an old producer epoch: another instance took over the id, or the coordinator aborted the transaction."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Transaction:
     state: State = State.OPEN
     protocol: str | None = None
     accepted_ns: int | None = None
-    """When the coordinator accepted it as begun: the answer to the first request that it did not refuse."""
+    """When the coordinator accepted its begin: the response to the first request that it did not refuse."""
     last_ns: int = 0
     end_ns: int | None = None
     verdict: str | None = None
@@ -60,8 +60,8 @@ class Transaction:
         return (self.producer_id, self.producer_epoch) == (producer_id, producer_epoch)
 
     def apply(self, trigger: Trigger, at_ns: int | None) -> bool:
-        """Changes the state as the table says. at_ns: the end of the transaction, if this ends it. Returns whether the
-        state knows the trigger, and does not ignore it."""
+        """Changes the state by the table of transitions. at_ns: the end of the transaction, if this ends it. Returns
+        False if the trigger is ignored in this state."""
         after = next_state(self.state, trigger)
         if after is None:
             return False
@@ -78,17 +78,17 @@ class Transaction:
                 self._evidence.add((ts_ns, request_id))
 
     def add_errors(self, event: TransactionEvent) -> None:
-        """Keeps the errors of an answer."""
+        """Adds the errors of a response."""
         self.errors.update(event.errors)
         self.has_epoch_error = self.has_epoch_error or not EPOCH_ERRORS.isdisjoint(event.errors)
 
     def is_past_timeout(self, now_ns: int) -> bool:
-        """Whether it is open for longer than it may be."""
+        """Whether it is open for longer than its timeout."""
         limit_ms = self.timeout_ms if self.timeout_ms is not None else DEFAULT_LONGEST_MS
         return now_ns - self.begin_ns > limit_ms * MS
 
     def outcome(self, capture_end_ns: int) -> str:
-        """The column outcome."""
+        """Returns the column outcome."""
         if self.state is State.OPEN:
             hangs = self._left_open_ns(capture_end_ns) is not None or self.is_past_timeout(capture_end_ns)
             return "hanging" if hangs else "open"
@@ -98,14 +98,15 @@ class Transaction:
         return outcome if self.seen_begin or outcome == "fenced" else "cut"
 
     def _left_open_ns(self, capture_end_ns: int) -> int | None:
-        """When its client left it open; None where it did not."""
+        """Returns when its client ended and left it open; None if it did not."""
         if self.state not in (State.OPEN, State.TIMED_OUT, State.REPLACED):
             return None
         until = capture_end_ns if self.end_ns is None else self.end_ns
         return self.left_ns if self.left_ns is not None and self.left_ns < until else None
 
     def row(self, transactional_id: str | None, capture_end_ns: int) -> TransactionRow:
-        """The row. transactional_id: null where only the consumers that it blocked show it, as its number then."""
+        """Returns the row. transactional_id: None if only blocked consumers show the transaction; its number is null
+        then, too."""
         self.apply(Trigger.NOTHING_FOLLOWED, None)
         begin = self.begin_ns if self.seen_begin else None
         until = self.end_ns if self.end_ns is not None else capture_end_ns if not self.is_over else None

@@ -1,4 +1,4 @@
-"""The events of one transactional id: which transactions its producers began, and how each ended."""
+"""`TransactionalId`: follows the events of one transactional id and makes its transactions."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -37,15 +37,16 @@ from kafkascope_spark.stories.transactions.triggers import (
 )
 
 LATE = 4
-"""Ended transactions that still take markers and requests: markers come within a second, and the coordinator lets no
-transaction begin before they are written."""
+"""Number of ended transactions that still accept markers and requests. It is small because markers come within a
+second, and the coordinator lets no transaction begin before they are written."""
 MOST_FORMER = 16
-"""Clients that once held the id and lost it, of which the last are kept."""
+"""Largest number of former holders of the id that are kept, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who has the transactional id: the client of the last InitProducerId, and what it was given."""
+    """The holder of the transactional id: the client of the last InitProducerId, and the producer id and epoch that it
+    got."""
 
     client: str | None
     producer_id: int | None
@@ -56,7 +57,7 @@ class Holder:
 
 
 class TransactionalId:
-    """The events of one transactional id."""
+    """Follows the events of one transactional id."""
 
     def __init__(self, name: str, capture_end_ns: int) -> None:
         self.name = name
@@ -72,7 +73,7 @@ class TransactionalId:
         self._shows_client = False
 
     def note_end(self, client: str, left_ns: int | None) -> None:
-        """Notes the last packet of a client whose connections all ended. All such notes come before other events."""
+        """Records the last packet of a client whose connections all ended. All such calls come before other events."""
         self._left_ns[client] = left_ns
 
     def take(self, body: TransactionEventBody, origin: Origin) -> Iterator[TransactionRow]:
@@ -92,12 +93,13 @@ class TransactionalId:
             yield from self._end_stretch()
 
     def take_unmatched(self) -> list[list[BlockedConsumer]]:
-        """Consumers blocked by offsets that the first batch of no transaction has, since the last call."""
+        """Returns the consumers since the last call that are blocked by an offset which is not the first of any
+        transaction."""
         unmatched, self._unmatched = self._unmatched, []
         return unmatched
 
     def finish(self) -> Iterator[TransactionRow]:
-        """Rows of what is left."""
+        """Yields the remaining rows."""
         yield from self._end_stretch()
         self._retire()
         while self._ended:
@@ -107,7 +109,7 @@ class TransactionalId:
         return self._left_ns.get(origin.client_instance_id or "")
 
     def _take_in_order(self, event: TransactionEvent) -> Iterator[TransactionRow]:
-        """Takes an event that is not added up. Those that follow the first Produce request of a stretch wait for its
+        """Takes an event that is not summed up. Events after the first Produce request of a stretch wait for its
         end."""
         if event.kind in BOUNDS:
             yield from self._end_stretch()
@@ -137,7 +139,7 @@ class TransactionalId:
             yield self._ended.popleft().row(self.name, self._end_ns)
 
     def _on_init(self, event: TransactionEvent) -> None:
-        """InitProducerId: the id has a new epoch, and perhaps another client."""
+        """Handles InitProducerId: the id has a new epoch, and perhaps another client."""
         errors = event.errors
         answered = event.answered_ns
         if any(name != TRY_AGAIN for name in errors) or (answered is None and self._holder is not None):
@@ -164,7 +166,7 @@ class TransactionalId:
         )
 
     def _end_by_init(self, current: Transaction, event: TransactionEvent, at: int, *, is_own: bool) -> None:
-        """Ends the open transaction, as its id has a new epoch."""
+        """Ends the open transaction because its id has a new epoch."""
         if not is_own:
             gone = current.left_ns is not None and current.left_ns <= event.ts_ns
             what = Trigger.SUCCEEDED if gone else Trigger.TAKEN_OVER
@@ -179,7 +181,7 @@ class TransactionalId:
         self._retire()
 
     def _on_use(self, event: TransactionEvent) -> None:
-        """A request that belongs to a transaction: partitions, offsets, records."""
+        """Handles a request that belongs to a transaction: partitions, offsets, records."""
         if event.kind is EventKind.SEEN and self._is_late_verification(event):
             return
         transaction = self._transaction_of(event)
@@ -199,9 +201,8 @@ class TransactionalId:
         transaction.blocked += event.blocked
 
     def _is_late_verification(self, event: TransactionEvent) -> bool:
-        """Whether a leader asks about a batch that its client sent again after the transaction: of an epoch that was
-        bumped; or, with v1, without an open transaction, as the client's own AddPartitionsToTxn would show a new
-        one."""
+        """Whether a leader verifies a batch that its client sent again after the transaction: the epoch is old; or,
+        with v1, no transaction is open, because the client's own AddPartitionsToTxn would show a new one."""
         if self._is_outdated(event):
             return True
         current = self._open
@@ -209,7 +210,7 @@ class TransactionalId:
         return event.protocol == "v1" and self._shows_client and not is_open
 
     def _on_end(self, event: TransactionEvent) -> None:
-        """EndTxn and what was answered."""
+        """Handles EndTxn and its response."""
         transaction = self._transaction_of(event)
         was_over = transaction.is_over
         transaction.add_errors(event)
@@ -231,14 +232,15 @@ class TransactionalId:
             self._retire()
 
     def _return_id(self, event: TransactionEvent, timeout_ms: int | None) -> None:
-        """The coordinator lets a client continue whose id was taken over, until the other instance has an epoch."""
+        """Returns the id to a client from which it was taken over: the coordinator lets it continue until the other
+        instance has an epoch."""
         holder, client = self._holder, event.client
         if holder is not None and holder.producer_id is None and client in self._former:
             self._former.remove(client)
             self._holder = replace(holder, client=client, timeout_ms=timeout_ms, since_ns=event.ts_ns)
 
     def _take_next_epoch(self, client: str | None, event: TransactionEvent) -> None:
-        """Takes the producer's next epoch from the answer to EndTxn (version 5 and later)."""
+        """Takes the producer's next epoch from the response to EndTxn (version 5 and later)."""
         pid, epoch, old = event.answer_producer_id, event.answer_producer_epoch, self._holder
         if pid is None or pid < 0:
             return
@@ -248,7 +250,7 @@ class TransactionalId:
             self._holder = Holder(old.client, pid, epoch, old.timeout_ms, old.since_ns, old.request_id)
 
     def _on_markers(self, event: TransactionEvent) -> None:
-        """WriteTxnMarkers, and the partitions where it succeeded."""
+        """Handles WriteTxnMarkers and the partitions where it succeeded."""
         for transaction in self._candidates():
             if are_markers_of(transaction, event):
                 transaction.marked.update(event.partitions)
@@ -265,7 +267,7 @@ class TransactionalId:
         yield from reversed(self._ended)
 
     def _transaction_of(self, event: TransactionEvent) -> Transaction:
-        """The transaction that a request belongs to; it may be its first."""
+        """Returns the transaction to which a request belongs; begins it if this is its first request."""
         which = event.producer_id, event.producer_epoch
         outdated = self._is_outdated(event)
         current = self._open
@@ -309,7 +311,7 @@ class TransactionalId:
         return begun
 
     def _refused(self, event: TransactionEvent) -> Transaction:
-        """A transaction that a fenced client tried to begin, and that was refused."""
+        """Returns a transaction that a fenced client tried to begin, and that was refused."""
         assert self._holder is not None
         refused = self._begin(event)
         refused.producer_id, refused.producer_epoch = event.producer_id, event.producer_epoch

@@ -1,4 +1,5 @@
-"""What an event means for a transaction: the trigger of its state, whether it belongs to it, what it shows of it."""
+"""Meaning of events for a transaction: the trigger of its state, whether they belong to it, and the facts that they
+add."""
 
 from kafkascope_spark.stories.transactions.event import EventKind, TransactionEvent
 from kafkascope_spark.stories.transactions.states import State, Trigger
@@ -10,8 +11,8 @@ TRY_AGAIN = "CONCURRENT_TRANSACTIONS"
 
 
 def trigger_of_end(event: TransactionEvent, transaction: Transaction, errors: set[str], at: int) -> Trigger:
-    """What an EndTxn means. The abort of a transaction whose epoch was bumped may still be answered without an error:
-    the coordinator takes it for a repetition of its own abort."""
+    """Returns the trigger of an EndTxn. The abort of a transaction with an old epoch may still get a response without
+    an error: the coordinator takes it for a repetition of its own abort."""
     commits = event.committed
     if errors & EPOCH_ERRORS or (transaction.has_epoch_error and not commits):
         return Trigger.COORDINATOR_ABORTED if transaction.is_past_timeout(at) else Trigger.EPOCH_BUMPED
@@ -23,9 +24,9 @@ def trigger_of_end(event: TransactionEvent, transaction: Transaction, errors: se
 
 
 def trigger_of_markers(event: TransactionEvent, transaction: Transaction, at: int) -> Trigger:
-    """What markers mean. An abort without an EndTxn in the capture is the coordinator's where the timeout was over or
-    the client had gone; otherwise its EndTxn is not in the capture. With v1 a bumped epoch shows that no client asked
-    for it."""
+    """Returns the trigger of markers. An abort without an EndTxn in the capture is by the coordinator if the timeout
+    was over or the client had ended; otherwise the EndTxn is not in the capture. With v1 a new epoch shows that no
+    client requested it."""
     if event.committed:
         return Trigger.COMMIT_MARKED
     bumped = transaction.protocol == "v1" and event.producer_epoch != transaction.producer_epoch
@@ -38,8 +39,8 @@ def trigger_of_markers(event: TransactionEvent, transaction: Transaction, at: in
 
 
 def are_markers_of(transaction: Transaction, event: TransactionEvent) -> bool:
-    """Whether markers are this transaction's. With v2, and where the coordinator ends a transaction by itself, they
-    carry the next epoch. None are written before the coordinator has accepted the transaction as begun."""
+    """Whether markers belong to this transaction. With v2, and if the coordinator ends a transaction by itself, they
+    have the next epoch. No markers are written before the coordinator has accepted the begin of the transaction."""
     if transaction.producer_id != event.producer_id:
         return False
     if transaction.producer_epoch is None or event.producer_epoch is None:
@@ -54,8 +55,8 @@ def are_markers_of(transaction: Transaction, event: TransactionEvent) -> bool:
 
 
 def accepted_ns(event: TransactionEvent) -> int | None:
-    """When the coordinator accepted the transaction as begun, as far as a request shows it; the time of sending for a
-    request without an answer."""
+    """Returns when the coordinator accepted the begin of the transaction, as far as a request shows it; the time of
+    sending for a request without a response."""
     answered: int | None = event.answered_ns
     if event.kind is EventKind.WRITTEN and answered is not None:
         return answered
@@ -66,8 +67,8 @@ def accepted_ns(event: TransactionEvent) -> int | None:
 
 
 def is_late_for(ended: Transaction, event: TransactionEvent, *, outdated: bool) -> bool:
-    """Whether a request belongs to a transaction that has ended: one of a fenced client; one that the coordinator
-    ended and its client did not; with v2 any of the same epoch, which is no other transaction's."""
+    """Whether a request belongs to an ended transaction: one of a fenced client; one that the coordinator ended by
+    itself; with v2 any of the same epoch, because each transaction has its own."""
     if event.producer_id is None:
         client = event.client
         return outdated and ended.fenced_by is not None and client is not None and ended.client == client
@@ -77,7 +78,7 @@ def is_late_for(ended: Transaction, event: TransactionEvent, *, outdated: bool) 
 
 
 def fill_in(transaction: Transaction, event: TransactionEvent) -> None:
-    """Takes from a request what those before it did not show."""
+    """Sets facts from a request that earlier requests did not show."""
     if transaction.producer_id is None:
         transaction.producer_id, transaction.producer_epoch = event.producer_id, event.producer_epoch
     if transaction.client is None:
@@ -85,8 +86,8 @@ def fill_in(transaction: Transaction, event: TransactionEvent) -> None:
 
 
 def learn_protocol(transaction: Transaction, event: TransactionEvent) -> None:
-    """Takes v1 or v2 from an event. Requests to the coordinator decide; the versions of Produce and what leaders ask
-    count only where no such request is in the capture."""
+    """Sets the protocol (v1 or v2) from an event. Requests to the coordinator decide; Produce versions and requests of
+    leaders count only if no such request is in the capture."""
     protocol = event.protocol
     if event.kind in (EventKind.REQUEST, EventKind.END) or transaction.protocol is None:
         transaction.protocol = protocol if protocol is not None else transaction.protocol

@@ -1,13 +1,14 @@
-"""Groups the encrypted connections of one client address into clients, for want of client ids.
+"""Groups the encrypted connections of one client address into clients by their TLS hellos, because client ids are not
+known.
 
-Connections whose hellos offer the same cipher suites are of one kind of library with the same settings. Of these, one
-client has those that seem to produce, and another one those that seem to fetch or to talk to a coordinator, as most
-programs use an object of the library for each. A connection without a job belongs to the client whose next connection
-with a job follows it, as the first ones of a client ask for the cluster only. Several clients that are alike in all of
-this cannot be told apart: each group is said to be shared.
+Connections whose hellos offer the same cipher suites use the same library and settings. Among these, connections that
+seem to produce form one client, and those that seem to fetch or to talk to a coordinator another one, as most programs
+use a separate client object for each. A connection of unknown purpose belongs to the client of the next connection with
+a known one, because a client's first connections only discover the cluster. Several clients that agree in all this
+cannot be distinguished, so each group is marked as shared.
 
-A connection that ended at the TLS handshake is of the only client of the address whose other connections offer the same
-cipher suites, where these were decrypted.
+A connection that ended at the TLS handshake belongs to the only client of the address whose decrypted connections offer
+the same cipher suites.
 """
 
 from collections import defaultdict
@@ -22,7 +23,7 @@ WHY = "encrypted: one by address, cipher suites of its TLS hello, and whether it
 
 
 def group_by_hello(connections: Iterable[Connection]) -> list[Group]:
-    """The groups, in order of their first segment."""
+    """Returns the groups, in order of their first segment."""
     alike: dict[str, list[Connection]] = defaultdict(list)
     for connection in sorted(connections, key=lambda c: (c.begin_ns, c.conn_id)):
         alike[suites_of(connection.tls_ja4) if connection.tls_ja4 else ""].append(connection)
@@ -32,7 +33,8 @@ def group_by_hello(connections: Iterable[Connection]) -> list[Group]:
 
 def attach_by_hello(ended: Iterable[Connection], groups: list[Group]) -> list[Connection]:
     """Adds each connection that ended at the TLS handshake to the only group of decrypted connections whose hellos
-    offer the same cipher suites. Returns those that are like none; of what is like several the owner is not known."""
+    offer the same cipher suites. Returns the connections that match no group; those that match several are dropped,
+    because their client is not known."""
     owners: dict[str, list[Group]] = defaultdict(list)
     for group in groups:
         for suites in {suites_of(c.tls_ja4) for c in group.connections if c.tls_ja4}:
@@ -50,7 +52,7 @@ def attach_by_hello(ended: Iterable[Connection], groups: list[Group]) -> list[Co
 
 
 def _by_job(connections: list[Connection]) -> Iterable[list[Connection]]:
-    """Those of each client; connections come in order of time."""
+    """Yields the connections of each client. connections: in order of time."""
     found: dict[bool, list[Connection]] = defaultdict(list)
     waiting: list[Connection] = []
     reads = False

@@ -24,8 +24,8 @@ class Instance:
     library: str = field(init=False)
     """The name of the client library (libraries/registry.py)."""
     is_encrypted: bool = field(init=False)
-    """Whether what it asked for is claimed, by the lengths of TLS records. This is asked for each event, and a client
-    that connects without a pause has tens of thousands of connections."""
+    """Whether the APIs of its requests are guessed from the lengths of TLS records. Stored because it is needed for
+    each event, and a client that connects all the time has tens of thousands of connections."""
 
     def __post_init__(self) -> None:
         self.library = library_of(self.connections)

@@ -34,7 +34,7 @@ class Kind:
     group_protocol: str
     transactions: str
     claimed: bool = False
-    """Whether it follows from the lengths of TLS records."""
+    """Whether it is guessed from the lengths of TLS records."""
 
 
 def kind_of(connections: list[Connection]) -> Kind:
@@ -91,6 +91,6 @@ def _plain_kind(apis: set[int], own: set[int]) -> str:
 
 
 def _group_protocol(apis: set[int]) -> str:
-    """The newest protocol of which it sends requests. Administrators send LeaveGroup too."""
+    """Returns the newest group protocol of its requests. LeaveGroup does not count, as admin clients send it, too."""
     of_members = apis - {api_keys.LEAVE_GROUP}
     return next((protocol.name for protocol in reversed(PROTOCOLS) if of_members & protocol.keys), "none")

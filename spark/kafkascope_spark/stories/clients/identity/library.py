@@ -23,8 +23,8 @@ from kafkascope_spark.stories.libraries.versions import APIS, WITHOUT_TOPIC_IDS
 from kafkascope_spark.stories.model import Connection
 
 MIN_VERSIONS = 2
-"""APIs, ApiVersions among them, whose versions must be known: one alone says nothing about libraries that have no
-profile."""
+"""Least number of APIs, including ApiVersions, whose versions must be known: a single one does not exclude libraries
+without a profile."""
 _COLUMN = {api: column for column, api in enumerate(APIS)}
 
 

@@ -811,11 +811,11 @@ export interface Rebalance {
   group_id: string | null;
   /** coordinator */
   node_id: number | null;
-  /** generation or group epoch; null where it never came to one in the capture */
+  /** generation or group epoch; null where the capture shows none */
   generation: number | null;
-  /** what made it */
+  /** cause */
   trigger: "member_joined" | "member_left" | "member_evicted" | "subscription_changed" | "partitions_revoked" | "coordinator_moved" | "first" | "unknown" | null;
-  /** what shows that, in a sentence */
+  /** evidence of the cause, in a sentence */
   trigger_why: string | null;
   /** first sign of it: the join, leave or heartbeat that began it (nanoseconds since the epoch) */
   start_ns: number | null;
@@ -827,7 +827,7 @@ export interface Rebalance {
   n_members: number | null;
   /** members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, connectors and tasks for connect), gained and lost since the generation before */
   members: Member[];
-  /** member that joined last: who the others waited for */
+  /** member that joined last, for which the others waited */
   last_joiner: string | null;
   /** longest unread_ms of a partition; null where none was unread */
   unread_ms: number | null;
@@ -851,13 +851,13 @@ export interface Member {
 
 /** a topic-partition that changed its owner or was unread around a rebalance */
 export interface ReassignedPartition {
-  /** member id of who had it before; null for nobody, or where it is not known */
+  /** member id of the previous owner; null for none, or where it is not known */
   owner_before: string | null;
-  /** member id of who has it next; null likewise */
+  /** member id of the next owner; null for none, or where it is not known */
   owner_after: string | null;
-  /** since when a record waited that nobody in the group fetched */
+  /** since when a record waited that no member fetched */
   unread_from_ns: number | null;
-  /** when one was fetched; null: the capture ended before */
+  /** when a waiting record was fetched; null where the capture ended before */
   unread_to_ns: number | null;
 }
 
@@ -896,7 +896,7 @@ export interface Transaction {
   producer_epoch: number | null;
   /** first request that belongs to it; null where it began before the capture (nanoseconds since the epoch) */
   begin_ns: number | null;
-  /** answer that ended it; null where none did (nanoseconds since the epoch) */
+  /** response that ended it; null where none did (nanoseconds since the epoch) */
   end_ns: number | null;
   /** how it ended: fenced (another instance took the id over), hanging (left open by a client that went away, or longer than its timeout), open (at the end of the capture), cut (it began before the capture, or its end is not in it; see end_kind) */
   outcome: "committed" | "aborted" | "fenced" | "hanging" | "open" | "cut" | null;
@@ -1163,7 +1163,7 @@ export interface LaneClient {
   end_state: "closed" | "died" | "evicted" | "open" | null;
   /** first segment of its connections (nanoseconds since the epoch) */
   first_ns: number | null;
-  /** requests; of an encrypted client those that the lengths of TLS records show */
+  /** requests; for an encrypted client those that the lengths of TLS records show */
   n_requests: number | null;
   n_connections: number;
   conns: number[];
