@@ -1,4 +1,4 @@
-"""Commits of offsets that the coordinator accepted: what picks them during the scan."""
+"""Picks the commits of offsets that the coordinator accepted, during the scan."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -7,14 +7,14 @@ from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_parsers.api_keys import OFFSET_COMMIT, TXN_OFFSET_COMMIT
 
 ACCEPTED_COMMITS = "facts.accepted_commits"
-"""Spilled table: connection, number, group and generation of the commits that the coordinator accepted."""
+"""Spilled table: connection, number, group and generation of the accepted commits."""
 _OK = REQUEST_STATUSES.index("ok")
 _COMMIT_KEYS = pa.array([OFFSET_COMMIT, TXN_OFFSET_COMMIT], pa.int16())
 
 
 def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
-    """The settled requests (SETTLED_SCHEMA) by which a client committed offsets, if they were accepted: conn,
-    number, group_id, generation_or_epoch (-1 of a client that is no member)."""
+    """Returns the completed requests (SETTLED_SCHEMA) that are accepted commits of offsets: conn, number, group_id,
+    generation_or_epoch (-1 for a client that is not a member)."""
     commits = pc.is_in(settled["api_key"], _COMMIT_KEYS)
     if not pc.any(commits).as_py():
         return None

@@ -1,7 +1,7 @@
-"""First pass: the batches that producers sent, each with what the response says about it.
+"""First pass: the batches that producers sent, each with its result in the response.
 
-A batch is a topic-partition of a Produce request. Its request and its response are on one connection, so that both are
-brought together here, once for each capture; what the batch took is compared with the clocks of all connections later.
+A batch is a topic-partition of a Produce request. Its request and its response are on one connection, so both are
+joined here, once for each capture; the batch's times are compared with the clocks of all connections later.
 """
 
 import numpy as np
@@ -18,29 +18,30 @@ from kafkascope_parsers.row_copies import joined_rows
 
 Longs = NDArray[np.int64]
 BATCHES = "facts.batches"
-"""Spilled table: one row for each topic-partition that a response to Produce names, and one for each that a request
-names which was never answered. conn, number, topic, topic_id, partition; ts_ns: when the response came, null without
-one; partition_offset, error_code: of the response; sent_ns, n_records, record_bytes, first_timestamp_ms and
-max_timestamp_ms: of the request, null where the capture does not have it, or where it has no records."""
+"""Spilled table: one row for each topic-partition in a Produce response, and one for each in a request that was never
+answered. conn, number, topic, topic_id, partition; ts_ns: time of the response, null without one; partition_offset,
+error_code: from the response; sent_ns, n_records, record_bytes, first_timestamp_ms and max_timestamp_ms: from the
+request, null where the capture does not have it, or where it has no records."""
 _MOST_OPEN = 1 << 19
-"""Batches whose requests wait. How many requests may wait is limited too, but each may have thousands of batches."""
+"""Most batches that wait for their response. The number of waiting requests is limited too, but each may have thousands
+of batches."""
 _OF_REQUEST = ("sent_ns", "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms")
 _OPEN = np.dtype([(name, np.int64) for name in ("number", "place", *_OF_REQUEST)])
-"""A batch on its way: number of connection and request (unanswered.request_numbers), topic-partition, and the columns
-of the request, _UNKNOWN where one is null."""
+"""A batch that waits for its response: number of connection and request (unanswered.request_numbers), topic-partition,
+and the columns of the request, _UNKNOWN where one is null."""
 _OF_RESPONSE = ("conn", "number", "topic", "topic_id", "partition", "ts_ns", "partition_offset", "error_code")
 _UNKNOWN = -1
 
 
 class ProducedBatches:
-    """Follows the batches of one bucket. Memory: seven numbers for each batch whose request waits."""
+    """Follows the batches of one bucket. Memory: seven numbers for each batch that waits for its response."""
 
     def __init__(self) -> None:
         self._partitions = TopicPartitions()
         self._open = np.empty(0, _OPEN)
 
     def take(self, rows: pa.Table, api_key: int, direction: str) -> pa.Table | None:
-        """Takes partitions that messages of one kind name (message_rows.NamedPartitions); gives rows of BATCHES."""
+        """Takes the partitions in messages of one kind (message_rows.NamedPartitions); returns rows of BATCHES."""
         if api_key != PRODUCE or not rows.num_rows:
             return None
         numbers, places = request_numbers(rows), self._partitions.of(rows)
@@ -50,8 +51,8 @@ class ProducedBatches:
         return self._answered(rows, numbers, places)
 
     def settle(self, settled: pa.Table) -> pa.Table | None:
-        """Takes settled requests (scan.exchanges.SETTLED_SCHEMA), after the responses to them: no response is to come.
-        Gives the batches of those that were never answered."""
+        """Takes completed requests (scan.exchanges.SETTLED_SCHEMA), after the responses to them, so that no further
+        response will come. Returns the batches of those that were never answered."""
         is_produce = int_column(settled, "api_key", -1) == PRODUCE
         if not len(self._open) or not is_produce.any():
             return None
@@ -62,7 +63,7 @@ class ProducedBatches:
         return self._lost(lost) if len(lost) else None
 
     def _is_of(self, numbers: Longs) -> NDArray[np.bool_]:
-        """Whether each batch is of one of these requests, which are sorted."""
+        """Whether each batch belongs to one of these requests, which are sorted."""
         return is_one_of(np.ascontiguousarray(self._open["number"]), numbers)
 
     def _add(self, rows: pa.Table, numbers: Longs, places: Longs) -> None:
@@ -75,7 +76,7 @@ class ProducedBatches:
         self._open = joined_rows([self._open, sent.compress(chosen)])[-_MOST_OPEN:]
 
     def _answered(self, rows: pa.Table, numbers: Longs, places: Longs) -> pa.Table:
-        """What responses name, with the columns of the requests; these batches wait no more."""
+        """Returns the batches in responses, with the columns of the requests; these batches no longer wait."""
         matches = _matches(self._open, numbers, places)
         is_matched = matches != NO_MATCH
         unknown = np.full(1, _UNKNOWN, _OPEN)
@@ -86,7 +87,7 @@ class ProducedBatches:
         return pa.table({name: rows[name] for name in _OF_RESPONSE} | _request_columns(found))
 
     def _lost(self, lost: NDArray[np.void]) -> pa.Table:
-        """Rows of batches that were never answered."""
+        """Returns rows of batches that were never answered."""
         conn, number = number_parts(np.ascontiguousarray(lost["number"]))
         columns = {"conn": pa.array(conn), "number": pa.array(number)}
         columns |= self._partitions.columns(np.ascontiguousarray(lost["place"]))
@@ -98,13 +99,13 @@ class ProducedBatches:
 
 
 def _request_columns(batches: NDArray[np.void]) -> dict[str, pa.Array]:
-    """The columns of requests, null where a value is _UNKNOWN."""
+    """Returns the columns of requests, null where a value is _UNKNOWN."""
     columns = {name: np.ascontiguousarray(batches[name]) for name in _OF_REQUEST}
     return {name: pa.array(values, mask=values == _UNKNOWN) for name, values in columns.items()}
 
 
 def _matches(sent: NDArray[np.void], numbers: Longs, places: Longs) -> Longs:
-    """The row of `sent` with the number and topic-partition of each response, or NO_MATCH."""
+    """Returns the row of `sent` with the number and topic-partition of each response, or NO_MATCH."""
     pairs = np.stack([sent["number"], sent["place"]], 1)
     answered = np.stack([numbers, places], 1)
     table = np.full(1 << max(2 * len(sent), 16).bit_length(), NO_MATCH)

@@ -1,7 +1,7 @@
-"""Connections that brokers and controllers opened: what picks them during the scan.
+"""Picks the connections that brokers and controllers opened, during the scan.
 
-A broker is a client of other nodes. What it sends as one shows that its process runs. Other clients may share its
-address, so a connection counts where it carried what only brokers send.
+A broker is a client of other nodes. The requests that it sends show that its process runs. Other clients may share its
+address, so a connection counts only if it carried requests that only brokers send.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from kafkascope_analyzer.scan.apis import ApiSet, int_column
 from kafkascope_parsers.schema import api_keys, api_name
 
 BROKER_CLIENTS = "facts.broker_clients"
-"""Spilled table: conn, the number of each such connection, once or more."""
+"""Spilled table: conn, the number of each such connection, possibly several times."""
 _NAMES = frozenset(
     {
         "LeaderAndIsr",
@@ -42,7 +42,7 @@ _BROKER_APIS = ApiSet({key for key in api_keys() if api_name(key) in _NAMES})
 
 
 def pick_broker_clients(settled: pa.Table) -> pa.Table | None:
-    """The connections of settled requests (scan.exchanges.SETTLED_SCHEMA) that only a broker sends."""
+    """Returns the connections of completed requests (scan.exchanges.SETTLED_SCHEMA) that only a broker sends."""
     chosen = _BROKER_APIS.has(int_column(settled, "api_key", -1)) | (int_column(settled, "replica_id", -1) >= 0)
     if not chosen.any():
         return None

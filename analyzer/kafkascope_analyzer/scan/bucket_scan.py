@@ -1,8 +1,7 @@
-"""First pass over a bucket: packets in, spilled rows and message tables out.
+"""First pass over a bucket: takes packets, and writes spilled rows and message tables.
 
-A bucket is the connections whose flow hash falls into it; buckets share nothing. What needs the whole capture (node
-ids, topic names, which side is the client where the capture lacks the SYN) waits in the spill for the second pass,
-`finish`."""
+A bucket is the connections whose flow hash falls into it; buckets share nothing. Columns that need the whole capture
+(node ids, topic names, the client side where the capture lacks the SYN) are filled in by the second pass (resolve)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -65,7 +64,7 @@ from kafkascope_parsers.tcp.streams import Streams
 from kafkascope_parsers.tls import KeyLog
 
 _CONNECTION_ROWS = 1 << 15
-"""Connections that become rows at a time."""
+"""Connections that are turned into rows at a time."""
 _EVENT_COLUMNS = {
     "conn": "connection",
     "ts_ns": "ts_ns",
@@ -96,12 +95,12 @@ _STATE = (
     "_first_capture",
     "_capture_id",
 )
-"""The attributes of a BucketScan that make its state."""
+"""The attributes of a BucketScan that make up its saved state."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Bytes of all directions of a bucket. stream = decoded + undecoded, counted apart from each other; missing are
+    """Bytes of all directions of a bucket. stream = decoded + undecoded, each counted separately; missing: bytes in
     gaps.
     """
 
@@ -112,7 +111,7 @@ class Ledger:
 
 
 class BucketScan:
-    """Scans one bucket, block after block. `part` is the place of this bucket's files below a table's directory."""
+    """Scans one bucket, block after block. `part` is the path of this bucket's files below a table's directory."""
 
     def __init__(
         self,
@@ -141,7 +140,7 @@ class BucketScan:
         self._news = FirstOccurrences()
         self._notes, self._cluster_ids = ConnectionNotes(), ClusterIds()
         self._servers: dict[tuple[int, int, int], int] = {}
-        """Numbers of servers that said something about a cluster whose id was not known yet."""
+        """Numbers of servers with facts about a cluster whose id was not known yet."""
         self._consumers, self._batches, self._clocks = FetchRuns(), ProducedBatches(), ClockSamples()
         self.dns = DnsExchanges()
         self.ledger = Ledger()
@@ -157,8 +156,8 @@ class BucketScan:
         self._take(streams, self._exchanges.push(streams, self))
 
     def finish(self) -> dict[str, int]:
-        """Ends the scan: what still waits is given up, and all rows are spilled. Returns rows per message table, of
-        which `close` writes what is not written yet.
+        """Ends the scan: gives up open requests and frames, and spills all rows. Returns rows per message table;
+        `close` writes those that are not written yet.
         """
         streams = self.tcp.finish()
         self._open_connections()
@@ -181,7 +180,7 @@ class BucketScan:
         return dict(self._n_messages + Counter(self._messages.rows()))
 
     def _connections(self, part: slice) -> pa.Table:
-        """Some connections as rows for the second pass."""
+        """Returns some connections as rows for the second pass."""
         rows = connection_table(
             self.tcp.connections[part],
             self.tcp.sides[2 * part.start : 2 * part.stop],
@@ -198,8 +197,8 @@ class BucketScan:
         return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
 
     def begin_end(self, messages: MessageWriters) -> None:
-        """Ends all files, and notes what they name and how far they reach. What `finish` writes goes into files of its
-        own, and messages into those of `messages`."""
+        """Ends all files, and notes the connections, topics and offsets in them. Rows that `finish` writes go into
+        files of their own, and messages into those of `messages`."""
         self._messages.close()
         self._spill.close()
         for named in named_in_part(self._spill.directory, self._spill.part):
@@ -210,11 +209,11 @@ class BucketScan:
         self._messages = messages
 
     def state(self) -> dict[str, Any]:
-        """What the scan knows of open connections, to be saved; the spill and the messages are not in it."""
+        """Returns the state of open connections, to be saved, without the spill and the messages."""
         return {name: getattr(self, name) for name in _STATE} | {"n_rows": self._spill.n_rows}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Goes on where the scan with this state stopped."""
+        """Continues where the scan with this state stopped."""
         for name in _STATE:
             setattr(self, name, state[name])
         self._exchanges.tls.unlock(self._key_log)
@@ -226,7 +225,7 @@ class BucketScan:
         self._messages.close()
 
     def limits_hit(self) -> dict[str, int]:
-        """What was left out or given up at which limit, by the names of hit_limits."""
+        """Returns how much was left out or given up at each limit, by the names of hit_limits."""
         return {
             CONNECTIONS: self.tcp.n_over_limit,
             STREAM_BUFFER: self._n_stream_buffer,
@@ -238,7 +237,7 @@ class BucketScan:
         }
 
     def requests(self, requests: Requests) -> pa.Table:
-        """Writes and spills what the requests of a block say; gives the columns of OF_REQUESTS."""
+        """Writes and spills the rows of a block's requests; returns the columns of OF_REQUESTS."""
         rows = RequestRows(requests, self._capture_id)
         for raw in requests.messages:
             self._write_messages(raw)
@@ -256,7 +255,7 @@ class BucketScan:
         return rows.columns()
 
     def responses(self, responses: Responses) -> pa.Table:
-        """Writes and spills what the responses of a block say; gives the columns of OF_RESPONSES."""
+        """Writes and spills the rows of a block's responses; returns the columns of OF_RESPONSES."""
         rows = ResponseRows(responses, self._capture_id)
         for raw in responses.messages:
             self._write_messages(raw)
@@ -274,7 +273,7 @@ class BucketScan:
         return rows.columns()
 
     def _take(self, streams: Streams, block: SettledBlock) -> None:
-        """Takes what came of a block's streams."""
+        """Takes the results of a block's streams."""
         self.tcp.keep_rest(streams, block.consumed)
         self._spill_batches(self._batches.settle(block.settled))
         self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
@@ -298,16 +297,16 @@ class BucketScan:
         np.add.at(self._undecoded.rows, undecoded["conn"].to_numpy(), undecoded["bytes"].to_numpy())
 
     def _with_captures(self, exchanges: pa.Table) -> pa.Table:
-        """Exchanges of which no handler gave the file, with that at hand."""
+        """Returns exchanges, with the current file for those to which no handler gave one."""
         at = exchanges.schema.get_field_index("capture_id")
         return exchanges.set_column(at, exchanges.schema.field(at), self._captures(exchanges.num_rows))
 
     def _captures(self, n: int) -> pa.Array:
-        """The number of the file at hand, for n rows."""
+        """Returns the number of the current file, for n rows."""
         return pa.array(np.full(n, self._capture_id, np.int32))
 
     def _open_connections(self) -> None:
-        """Takes up connections that TCP has found since the last block."""
+        """Adds connections that TCP has found since the last block."""
         known = len(self.conn_ids)
         fresh, sides = self.tcp.connections[known:], self.tcp.sides[2 * known :]
         if len(fresh):
@@ -330,8 +329,8 @@ class BucketScan:
         self._messages.write(messages.columns, keys)
 
     def _spill_topology(self, facts: pa.Table) -> None:
-        """Spills facts about clusters that are new. What messages say of one cluster, or by one server where no id is
-        known yet, is told apart from what others say."""
+        """Spills facts about clusters that are new. Facts about different clusters are kept apart; where no cluster id
+        is known yet, facts from different servers are."""
         scopes = self._cluster_ids.numbers_of(facts["conn"].to_numpy())
         unnamed = np.flatnonzero(scopes == NO_ID)
         if len(unnamed):
@@ -370,18 +369,18 @@ class BucketScan:
                     self._gather_facts(name, pick(kept, message.api_key, message.direction))
 
     def _spill_served(self, rows: pa.Table, api_key: int, direction: str) -> None:
-        """Spills how producers and consumers were served."""
+        """Spills the rows about records of producers and consumers."""
         self._clocks.take(rows, api_key, direction)
         self._gather_facts(FETCH_RUNS, self._consumers.take(rows, api_key, direction))
         self._spill_batches(self._batches.take(rows, api_key, direction))
 
     def _spill_batches(self, batches: pa.Table | None) -> None:
-        """Spills batches of producers at once: they are read block by block."""
+        """Spills batches of producers at once, because they are read block by block."""
         if batches is not None:
             self._spill.write(BATCHES, batches)
 
     def _spill_facts(self, pickers: Mapping[str, Picker], rows: pa.Table) -> None:
-        """Spills what the connections of other buckets need of some rows."""
+        """Spills the rows that the connections of other buckets need."""
         for name, pick in pickers.items():
             self._gather_facts(name, pick(rows))
 

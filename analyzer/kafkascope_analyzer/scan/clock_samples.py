@@ -1,7 +1,7 @@
-"""First pass: the clocks of producers, as their batches show them on each connection.
+"""First pass: the clocks of producers, from the create times of their batches on each connection.
 
-How long a batch waited is known when the clock of its producer is compared with the capture's, and for that all its
-connections count (produce_facts).
+The waiting time of a batch follows from a comparison of its producer's clock with the capture's, which needs all
+connections of the producer (resolve.flow.produce_facts).
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from kafkascope_analyzer.scan.service_kernels import MILLISECOND, UNKNOWN_DELAY,
 from kafkascope_parsers.api_keys import PRODUCE
 
 CLOCKS = "facts.producer_clocks"
-"""Spilled table: conn, client_id, and a clock: the shortest distance between creating and sending, and how many
-distances were longer than that by no more than each of CLOCK_EDGES_NS."""
+"""Spilled table: conn, client_id, and a clock: the shortest distance between creation and sending, and how many
+distances exceeded it by no more than each of CLOCK_EDGES_NS."""
 CLOCK_EDGES_NS = np.array([5, 10, 20, 50, 100, 200, 500], np.int64) * MILLISECOND
 _UNTIMED = -1
 
@@ -27,7 +27,7 @@ class ClockSamples:
         self._client_ids: dict[int, str | None] = {}
 
     def take(self, rows: pa.Table, api_key: int, direction: str) -> None:
-        """Takes partitions that messages of one kind name (scan.message_rows.NamedPartitions)."""
+        """Takes the partitions in messages of one kind (scan.message_rows.NamedPartitions)."""
         if (api_key, direction) != (PRODUCE, "request") or not rows.num_rows:
             return
         conn = int_column(rows, "conn", 0)
@@ -41,7 +41,7 @@ class ClockSamples:
         measure_clocks(conn, np.where(created_ms >= 0, distance, UNKNOWN_DELAY), CLOCK_EDGES_NS, self._clock)
 
     def note_clients(self, settled: pa.Table) -> None:
-        """Takes settled requests (scan.exchanges.SETTLED_SCHEMA): the client ids of producers."""
+        """Takes the client ids of producers from completed requests (scan.exchanges.SETTLED_SCHEMA)."""
         rows = settled.select(["conn", "client_id"]).filter(pc.equal(settled["api_key"], PRODUCE).fill_null(False))
         if not rows.num_rows:
             return
@@ -53,7 +53,7 @@ class ClockSamples:
             self._client_ids |= dict(zip((conn for conn, _ in fresh), client_ids, strict=True))
 
     def clocks(self) -> pa.Table:
-        """The clocks of all connections (CLOCKS)."""
+        """Returns the clocks of all connections (CLOCKS)."""
         conn = np.flatnonzero(self._clock[:, 0] != UNKNOWN_DELAY)
         counts = self._clock[conn, 1:-1]
         return pa.table(

@@ -1,8 +1,8 @@
-"""Which cluster ids the messages of each connection name: Metadata, DescribeCluster, those of KRaft, ApiVersions, and
-whatever else has a field `cluster_id`.
+"""The cluster ids in messages of each connection: of Metadata, DescribeCluster, KRaft's APIs, ApiVersions, and all
+others with a field `cluster_id`.
 
-A row for each connection and id, when it is named first, or again after another one. The ids also tell apart what
-messages say about clusters: node 1 of one cluster is not node 1 of another.
+There is a row for the first occurrence of an id on a connection, and for each change to another id. The ids also
+separate facts about different clusters: node 1 of one cluster is not node 1 of another.
 """
 
 import numpy as np
@@ -20,13 +20,13 @@ CLUSTER_IDS_SCHEMA = pa.schema(
     [("conn", pa.int64()), ("cluster_id", pa.string()), ("ts_ns", pa.int64()), ("in_response", pa.bool_())]
 )
 MOST_ID_BYTES = 256
-"""A longer text is no cluster id: Kafka's own have 22 characters, and each row of many tables repeats it."""
+"""Longest cluster id in bytes: Kafka's own have 22 characters, and each row of many tables repeats it."""
 NO_ID = -1
 _REQUEST, _RESPONSE = range(2)
 
 
 class ClusterIds:
-    """Notes cluster ids; `take` gives those since the last time. Memory: 16 bytes for each connection."""
+    """Notes cluster ids; `take` returns those since the last call. Memory: 16 bytes for each connection."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -34,7 +34,7 @@ class ClusterIds:
         self._found = [CLUSTER_IDS_SCHEMA.empty_table()]
 
     def open_connections(self, n: int) -> None:
-        """Takes up n further connections."""
+        """Adds n connections."""
         for last in self._last:
             last.add(np.full(n, NO_ID))
 
@@ -48,7 +48,7 @@ class ClusterIds:
                 self._note(messages, rows, strings(columns, node).take(pa.array(rows)).dictionary_encode())
 
     def _note(self, messages: Messages, rows: NDArray[np.int64], ids: pa.DictionaryArray) -> None:
-        """Takes the ids of some messages."""
+        """Notes the ids of some messages."""
         in_response = messages.message.direction == "response"
         last = self._last[_RESPONSE if in_response else _REQUEST].rows
         numbers = [self._numbers.setdefault(each, len(self._numbers)) for each in ids.dictionary.to_pylist()]
@@ -64,11 +64,12 @@ class ClusterIds:
         self._found.append(pa.table(arrays, CLUSTER_IDS_SCHEMA))
 
     def take(self) -> pa.Table:
-        """The rows since the last call (CLUSTER_IDS_SCHEMA)."""
+        """Returns the rows since the last call (CLUSTER_IDS_SCHEMA)."""
         found, self._found = self._found, self._found[:1]
         return pa.concat_tables(found)
 
     def numbers_of(self, connections: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A number for the id that responses on each connection, or else requests, named last; NO_ID where none did."""
+        """Returns a number for the id that was last in responses on each connection, or else in requests; NO_ID where
+        there was none."""
         asked, answered = (last.rows[connections] for last in self._last)
         return np.where(answered != NO_ID, answered, asked)

@@ -1,8 +1,8 @@
-"""What a connection shows once, outside of its request rows: versions offered, who logged in, TLS handshakes and
+"""Facts that a connection shows once, outside of its request rows: offered API versions, the user, TLS handshakes and
 alerts.
 
-Rows of NOTES_SCHEMA, spilled as they come; the first of a kind per connection counts, but for the session's lifetime,
-whose last does. State is a few words per SASL connection.
+They are rows of NOTES_SCHEMA, spilled as they come. The first of a kind per connection counts, except for the session's
+lifetime, of which the last counts. State is a few words per SASL connection.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,14 +33,14 @@ from kafkascope_parsers.schema import Node, api_name
 from kafkascope_parsers.versions import ApiVersionRange
 
 NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", CODED_TEXT)])
-"""what: the column of `connections` it is for, of an alert with the side that sent it; text: its value, numbers
-and flags in decimal, lists joined by LIST_SEPARATOR."""
+"""what: the column of `connections` that the note is for, for an alert also the side that sent it; text: its value,
+numbers and flags in decimal, lists joined by LIST_SEPARATOR."""
 
 Note = tuple[int, str, str]
 
 
 class ConnectionNotes:
-    """Reads notes off decoded messages and greetings; `take` gives those since the last time."""
+    """Makes notes from decoded messages and greetings; `take` returns those since the last call."""
 
     def __init__(self) -> None:
         self._found: list[Note] = []
@@ -49,7 +49,7 @@ class ConnectionNotes:
         self._offers: dict[bytes, str] = {}
 
     def take(self) -> pa.Table:
-        """Notes since the last call (NOTES_SCHEMA)."""
+        """Returns the notes since the last call (NOTES_SCHEMA)."""
         found, self._found = self._found, []
         offered, self._offered_on = self._offered_on, []
         conns, what, texts = zip(*found, strict=True) if found else ((), (), ())
@@ -90,7 +90,7 @@ class ConnectionNotes:
                 self._found.append((int(messages.connections[row]), "session_lifetime_ms", text))
 
     def greetings(self, greetings: Iterable[Greeting]) -> None:
-        """Takes what connections show outside of requests and responses."""
+        """Takes facts that connections show outside of requests and responses."""
         for greeting in greetings:
             conn = greeting.connection
             if isinstance(greeting, TlsHandshake):
@@ -110,13 +110,13 @@ class ConnectionNotes:
                 self._logins.token(conn, greeting.token or b"")
 
     def _note_user(self, conn: int, user: str | None) -> None:
-        """Notes the user whom a broker has let in, where there is one."""
+        """Notes the user whose login a broker accepted, if there is one."""
         if user is not None:
             self._found.append((conn, "principal", user))
 
     def _offered(self, messages: Messages) -> None:
-        """The versions of responses without an error: one text, which brokers of one release share. A lowest version
-        above the highest one is no offer."""
+        """Notes the versions in responses without an error: one text, which brokers of one release share. An API whose
+        lowest version is above the highest one does not count."""
         columns = messages.columns
         key, low, high = (_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version"))
         in_order = np.less_equal(columns.values(low), columns.values(high))
@@ -145,8 +145,8 @@ class ConnectionNotes:
 def _by_length(
     values: NDArray[np.int16], ends: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int16]]]:
-    """The lists of those rows, those of one length together: their rows, and values[n_rows, length, ...]. The list of
-    row i is values[ends[i] : ends[i + 1]].
+    """Yields the lists of those rows, grouped by length: their rows, and values[n_rows, length, ...]. The list of row i
+    is values[ends[i] : ends[i + 1]].
     """
     lengths = ends[rows + 1] - ends[rows]
     for length in np.unique(lengths).tolist():
@@ -155,7 +155,7 @@ def _by_length(
 
 
 def _distinct_lists(lists: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
-    """Each list once, and which of them each row has."""
+    """Returns the distinct lists, and the index of each row's list."""
     if not lists[0].size:
         return lists[:1], np.zeros(len(lists), np.int32)
     rows, which = distinct_rows(lists.reshape(len(lists), -1))
@@ -163,7 +163,7 @@ def _distinct_lists(lists: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArra
 
 
 _MOST_OFFERS = 64
-"""Different offers that are remembered: a cluster has as many as releases and listeners."""
+"""Most distinct lists of offered versions that are remembered: a cluster has as many as releases and listeners."""
 
 
 def _node(columns: Columns, path: str) -> Node:

@@ -1,5 +1,5 @@
-"""Connections of a scanned bucket as rows for the second pass: TCP's state and framing's, turned the right way
-round.
+"""Connections of a scanned bucket as rows for the second pass: the state of TCP and framing, with client and server
+instead of the two sides.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def connection_table(
     conn_ids: pa.Array,
     undecoded: NDArray[np.int64],
 ) -> pa.Table:
-    """One row per connection, by connection number.
+    """Returns one row per connection, by connection number.
 
     connections: tcp.CONNECTION[n], sides: tcp.SIDE[2n], framing: framing.CONNECTION[n], undecoded: undecoded bytes of
     each connection. Of the columns, flow is the hash of both endpoints, and client_is_greater says whether the client's
@@ -64,8 +64,8 @@ def connection_table(
 def _traffic(
     sides: NDArray[np.void], of_client: NDArray[np.int64], of_server: NDArray[np.int64]
 ) -> dict[str, pa.Array]:
-    """What went each way, and what of it was irregular (retransmitted, out of order, lost). of_client, of_server: the
-    side of each connection."""
+    """Returns the traffic in each direction, and its irregular part (retransmitted, out of order, lost). of_client,
+    of_server: the side of each connection."""
     return {
         "client_bytes": pa.array(sides["stream_bytes"][of_client]),
         "server_bytes": pa.array(sides["stream_bytes"][of_server]),
@@ -78,7 +78,7 @@ def _traffic(
 
 
 def _times(connections: NDArray[np.void]) -> dict[str, pa.Array]:
-    """When connections were opened, seen and closed; null for what was not seen."""
+    """Returns when connections were opened, seen and closed; null for events that were not seen."""
     out = {}
     for name in ("syn", "synack", "first", "last", "close"):
         times = np.ascontiguousarray(connections[f"{name}_ts_ns"])
@@ -88,12 +88,12 @@ def _times(connections: NDArray[np.void]) -> dict[str, pa.Array]:
 
 
 def _both(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sum of the two sides of each connection."""
+    """Returns the sum of the two sides of each connection."""
     return np.asarray(values.reshape(-1, 2).sum(1), np.int64)
 
 
 def _close_kind(kind: int, client_side: int) -> str:
-    """The close kind with client and server instead of sides."""
+    """Returns the close kind with client and server instead of sides."""
     name = CLOSE_KINDS[kind]
     stem, _, side = name.rpartition("_")
     if name not in _BY_SIDE:
@@ -102,12 +102,12 @@ def _close_kind(kind: int, client_side: int) -> str:
 
 
 _CLOSE_KINDS = pa.array([_close_kind(kind, side) for kind in range(len(CLOSE_KINDS)) for side in (0, 1)])
-"""By kind, and by the client's side."""
+"""Close kinds by kind, and by the client's side."""
 
 
 def server_side_by_port(ports: NDArray[np.uint16]) -> NDArray[np.int8]:
-    """The side (0 or 1) of each connection that is the server judging by ports: the lower one. ports: per side, two
-    a connection.
+    """Returns the server's side (0 or 1) of each connection according to its ports: the lower one. ports: per side, two
+    per connection.
     """
     sides = ports.reshape(-1, 2)
     return (sides[:, 1] <= sides[:, 0]).astype(np.int8)

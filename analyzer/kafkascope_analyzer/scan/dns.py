@@ -1,8 +1,8 @@
-"""Rows of `dns`: who asked for which name, and what the answer was.
+"""Rows of `dns`: the names that clients looked up, and the answers.
 
-Over UDP a question and its answer have the client's address and port, the number of the message, name and type in
-common; over TCP the messages that a connection begins with are read. At most WAITING_LIMIT questions wait for an
-answer: beyond that, and at the end, they are written without one.
+Over UDP a question and its answer have the client's address and port, the message id, name and type in common; over TCP
+the first messages of a connection are read. At most WAITING_LIMIT questions wait for an answer: beyond that, and at the
+end, they are written without one.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from kafkascope_parsers.tcp.streams import Streams
 
 WAITING_LIMIT = 10_000
 STREAM_LIMIT = 1 << 16
-"""Bytes at the beginning of a TCP direction that are looked at: one message of the largest size."""
+"""Bytes at the beginning of a TCP direction that are read: one message of the largest size."""
 
 Ends = tuple[str, int, str, int]
 """Client address and port, server address and port."""
@@ -32,7 +32,7 @@ Ends = tuple[str, int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Where a message stood."""
+    """The place of a message in the capture."""
 
     ends: Ends
     transport: str
@@ -42,7 +42,7 @@ class _Seen:
 
 
 class DnsExchanges:
-    """Pairs the DNS messages of a bucket, and gives their rows."""
+    """Pairs the DNS messages of a bucket, and returns their rows."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[Any, ...], tuple[DnsMessage, _Seen]] = {}
@@ -53,7 +53,7 @@ class DnsExchanges:
         self.n_given_up = 0
 
     def datagrams(self, datagrams: Iterable[Datagram], capture_id: int) -> None:
-        """Takes datagrams in capture order; what is no DNS message is passed over."""
+        """Takes datagrams in capture order; those that are not DNS messages are ignored."""
         for datagram in datagrams:
             halves = np.frombuffer(datagram.source + datagram.destination, ">u8").astype(np.uint64).reshape(2, 2)
             source, destination = address_text(halves)
@@ -61,7 +61,7 @@ class DnsExchanges:
             self._take(datagram.payload, _Seen(ends, "udp", datagram.ts_ns, datagram.packet_no, capture_id))
 
     def streams(self, streams: Streams, sides: NDArray[np.void], capture_id: int) -> None:
-        """Takes what TCP directions from or to port 53 begin with. sides: tcp.SIDE rows, two a connection."""
+        """Takes the beginnings of TCP directions from or to port 53. sides: tcp.SIDE rows, two per connection."""
         fresh = sides["port"][2 * self._n_known :].reshape(-1, 2)
         self._asking.add(self._n_known + np.flatnonzero((fresh == DNS_PORT).any(1)))
         self._n_known += len(fresh)
@@ -72,18 +72,19 @@ class DnsExchanges:
             self._stream(streams, run, sides, capture_id)
 
     def give_up(self) -> None:
-        """Gives up the questions that nobody answered."""
+        """Gives up the questions without an answer."""
         self._give_up(0)
 
     def take_rows(self) -> pa.Table:
-        """The rows of `dns` since the last call."""
+        """Returns the rows of `dns` since the last call."""
         arrays = {f.name: pa.array([row.get(f.name) for row in self._rows], f.type) for f in DNS.schema}
         arrays["ts"] = microseconds(arrays["ts_ns"])
         self._rows = []
         return pa.table(arrays, DNS.schema)
 
     def _stream(self, streams: Streams, run: int, sides: NDArray[np.void], capture_id: int) -> None:
-        """Messages with their length before them; a run that comes again, longer, gives only what is new."""
+        """Takes messages with length prefixes. When a longer run of the same stream comes again, only its new messages
+        count."""
         way, start = int(streams.direction[run]), int(streams.start[run])
         data = streams.data[start : min(int(streams.end[run]), start + STREAM_LIMIT)].tobytes()
         pair = sides[[way, way ^ 1]]
@@ -107,7 +108,7 @@ class DnsExchanges:
         if not message.is_response:
             self.n_given_up += max(0, len(self._waiting) - WAITING_LIMIT + 1)
             self._give_up(WAITING_LIMIT - 1)
-            self._waiting.setdefault(key, (message, seen))  # a question asked again waits since the first time
+            self._waiting.setdefault(key, (message, seen))  # a repeated question waits since its first time
             return
         _, asked = self._waiting.pop(key, (None, None))
         self._add(message, asked, seen, (*client, *server))

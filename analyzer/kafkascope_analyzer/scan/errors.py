@@ -1,4 +1,4 @@
-"""Rows of `errors`: every non-zero error code of a decoded response, with what it is about."""
+"""Rows of `errors`: every non-zero error code of a decoded response, with its subject."""
 
 import numpy as np
 import pyarrow as pa
@@ -23,20 +23,20 @@ SPILL_SCHEMA = pa.schema(
         ("is_result", pa.bool_()),
     ]
 )
-"""Columns of `error_rows`; `row` is the index of the frame; is_result: whether it is the result of what was requested,
-as against a remark.
+"""Columns of `error_rows`; `row` is the index of the frame; is_result: whether it is the result of the request, as
+opposed to a remark.
 """
 NO_ERRORS = SPILL_SCHEMA.empty_table()
 _CODE_OF = {error_name(code): code for code in error_codes()}
 
 
 _ANSWERS_NONE = {("OffsetFetch", 0): "UNKNOWN_TOPIC_OR_PARTITION"}
-"""Codes that are no error in a version of an API: OffsetFetch v0 reads from ZooKeeper, and says so where there is no
-offset yet (KafkaApis.handleOffsetFetchRequest)."""
+"""Codes that are not an error in a version of an API: OffsetFetch v0 reads from ZooKeeper, and returns this code where
+there is no offset yet (KafkaApis.handleOffsetFetchRequest)."""
 
 
 def error_rows(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-    """The errors that decoded responses hold. frames[i] is the frame of decoded row i. Columns: SPILL_SCHEMA."""
+    """Returns the errors in decoded responses. frames[i] is the frame of decoded row i. Columns: SPILL_SCHEMA."""
     tables = []
     for field in error_fields(columns.message):
         if columns.has(field.code):
@@ -77,7 +77,7 @@ def _of_field(columns: Columns, field: ErrorField, frames: NDArray[np.int64], ke
 
 
 def _outer_int32(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np.int64]) -> pa.Array:
-    """An int32 that stands at leaf's level, for the kept instances."""
+    """Returns an int32 field at leaf's level or above, for the kept instances."""
     if node is None or not columns.has(node) or node.level != leaf.level:
         return pa.nulls(len(keep), pa.int32())
     return pa.array(columns.values(node)[keep].astype(np.int32), mask=columns.is_null(node)[keep])
@@ -90,7 +90,7 @@ _RETRIABLE = np.array([is_retriable(code) for code in range(_FIRST, int(_CODES.m
 
 
 def error_names(codes: pa.Array) -> pa.Array:
-    """Kafka's names of error codes (int16, nulls stay null); UNKNOWN_<code> for a code of a newer release."""
+    """Returns Kafka's names of error codes (int16, nulls stay null); UNKNOWN_<code> for a code of a newer release."""
     numbers = codes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     known = (numbers >= _FIRST) & (numbers - _FIRST < len(_NAMES))
     names = _NAMES.take(pa.array(np.where(known, numbers - _FIRST, 0), mask=np.asarray(codes.is_null())))
@@ -102,7 +102,7 @@ def error_names(codes: pa.Array) -> pa.Array:
 
 
 def coded_error_names(codes: pa.Array) -> pa.DictionaryArray:
-    """The same, coded."""
+    """Returns Kafka's names of error codes, dictionary-encoded."""
     numbers = codes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32)
     if len(numbers) and (numbers.min() < _FIRST or numbers.max() - _FIRST >= len(_NAMES)):
         return error_names(codes).dictionary_encode()
@@ -110,15 +110,15 @@ def coded_error_names(codes: pa.Array) -> pa.DictionaryArray:
 
 
 def retriable(codes: pa.Array) -> pa.Array:
-    """Whether Kafka's clients may try again after each error code (int16 without nulls)."""
+    """Whether Kafka's clients may retry after each error code (int16 without nulls)."""
     numbers = codes.to_numpy(zero_copy_only=False).astype(np.int64)
     known = (numbers >= _FIRST) & (numbers - _FIRST < len(_NAMES))
     return pa.array(known & _RETRIABLE[np.where(known, numbers - _FIRST, 0)])
 
 
 def worst_errors(errors: pa.Table, n: int) -> tuple[pa.Array, pa.Array]:
-    """Per frame of n: its worst error code (a fatal one before a retriable one, then the first), null where there
-    is none; and how many.
+    """Returns for each of n frames its worst error code (a fatal one before a retriable one, then the first), null
+    where there is none, and the number of its errors.
     """
     n_errors = pa.array(np.bincount(errors["row"].to_numpy(), minlength=n).astype(np.int32))
     errors = errors.filter(errors["is_result"])

@@ -1,5 +1,5 @@
-"""The columns of an exchange on its way to a row of `requests`: what parsers.exchanges knows of each, and beside it
-what the messages say (request_facts, errors, partitions).
+"""The columns of an exchange that becomes a row of `requests`: those of parsers.exchanges, and those that are taken
+from its messages (request_facts, errors, partitions).
 """
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ OF_REQUESTS = pa.schema(
         ("record_bytes", pa.int64()),
     ]
 )
-"""What the tables need of a request's message."""
+"""Columns that the tables take from a request's message."""
 OF_RESPONSES = pa.schema(
     [
         ("error_code", pa.int16()),
@@ -32,9 +32,9 @@ OF_RESPONSES = pa.schema(
         ("answer_record_bytes", pa.int64()),
     ]
 )
-"""What the tables need of a response's message."""
+"""Columns that the tables take from a response's message."""
 SETTLED_SCHEMA = settled_schema(OF_REQUESTS, OF_RESPONSES)
-"""Columns of a settled exchange: `status` indexes REQUEST_STATUSES."""
+"""Columns of a completed exchange: `status` indexes REQUEST_STATUSES."""
 
 BY_LENGTHS = "by_lengths"
 """Spilled table: exchanges of TLS connections that are not decrypted, in the same columns."""

@@ -1,7 +1,7 @@
-"""Requests of the data plane that failed: what picks them during the scan, and when each subject failed.
+"""Picks the failed requests of the data plane during the scan, for the times at which each subject failed.
 
-The first success after a failure decides a story. The failure may have come on another connection, so the times of all
-failures are known to all buckets.
+The first success after a failure matters for a client's story. The failure may be on another connection, so all buckets
+get the times of all failures.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from kafkascope_parsers.api_keys import STEADY_APIS
 
 FAILED_REQUESTS = "facts.failed_requests"
 LONG_THROTTLE_MS = 1_000
-"""A quota that silences a client for so long counts as a failure."""
+"""Shortest throttle time that counts as a failure."""
 _COLUMNS = ["conn", "api_key", "group_id", "transactional_id", "ts_ns"]
 _FAILED_STATUSES = np.isin(REQUEST_STATUSES, ("unanswered", "undecoded"))
 _ORPHAN = REQUEST_STATUSES.index("orphan_response")
@@ -22,19 +22,19 @@ _HOT = ApiSet(STEADY_APIS)
 
 
 def has_failed(requests: pa.Table, status: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each request went wrong: an error anywhere in the response, no response, not decoded. status: index in
+    """Whether each request failed: an error anywhere in the response, no response, or not decoded. status: index in
     REQUEST_STATUSES."""
     failed = (int_column(requests, "error_code", 0) != 0) | (int_column(requests, "n_errors", 0) != 0)
     return np.asarray(failed | _FAILED_STATUSES[status], np.bool_)
 
 
 def is_throttled(requests: pa.Table) -> NDArray[np.bool_]:
-    """Whether the response of each request silences the client for long."""
+    """Whether the response of each request throttles the client for LONG_THROTTLE_MS or longer."""
     return int_column(requests, "throttle_ms", 0) >= LONG_THROTTLE_MS
 
 
 def pick_failed_requests(settled: pa.Table) -> pa.Table | None:
-    """The settled requests of STEADY_APIS that failed or throttled the client: conn, api_key, group_id,
+    """Returns the completed requests of STEADY_APIS that failed or throttled the client: conn, api_key, group_id,
     transactional_id, ts_ns."""
     if not settled.num_rows:
         return None

@@ -1,7 +1,7 @@
 """First pass: when the consumers on the connections of a bucket got records, as runs (service_kernels.RUN).
 
-A consumer that gets every record soon after it was written is one run as long as its connection, however often it
-fetches. Followers are no consumers. Members of share groups (KIP-932) bring records of one topic-partition in turn.
+A consumer that gets every record soon after it was written has a single run as long as its connection, however often it
+fetches. Followers are not consumers. Members of share groups (KIP-932) get records of one topic-partition in turn.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ class FetchRuns:
         self._runs, self._keys = Growing[np.void](RUN), Growing[np.int64](np.int64)
 
     def take(self, rows: pa.Table, api_key: int, direction: str) -> pa.Table | None:
-        """Takes partitions that messages of one kind name (message_rows.NamedPartitions); gives runs that ended."""
+        """Takes the partitions in messages of one kind (message_rows.NamedPartitions); returns runs that ended."""
         if api_key not in _FETCHES or direction != "response":
             return None
         has_records = rows["last_offset"].is_valid()
@@ -49,7 +49,7 @@ class FetchRuns:
         return self._table(ended[:n], ended_slots[:n]) if n else None
 
     def finish(self) -> pa.Table:
-        """The runs that go on until the end."""
+        """Returns the runs that have not ended."""
         runs = self._runs.rows
         slots = np.flatnonzero(runs["n"] > 0)
         return self._table(runs.take(slots), slots)
@@ -72,7 +72,7 @@ class FetchRuns:
 
 
 def _fetched(rows: pa.Table) -> NDArray[np.void]:
-    """The rows as FETCHED."""
+    """Returns the rows as FETCHED."""
     fetched = np.empty(rows.num_rows, FETCHED)
     for name in _NUMBERS:
         fetched[name] = int_column(rows, name, 0)

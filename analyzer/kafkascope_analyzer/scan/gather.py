@@ -1,4 +1,4 @@
-"""Gathers values that come API by API into columns that stand frame by frame."""
+"""Collects values that come API by API into columns by frame."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 
 class IntColumn:
-    """Integers per frame; null where nothing was put. The first value put into a frame stays."""
+    """Integers by frame; null where no value was put. The first value for a frame stays."""
 
     def __init__(self, n: int, arrow_type: pa.DataType) -> None:
         self._values = np.zeros(n, np.int64)
@@ -20,17 +20,17 @@ class IntColumn:
         self._valid[frames[keep]] = True
 
     def arrow(self) -> pa.Array:
-        """The column."""
+        """Returns the column."""
         kind = self._type.to_pandas_dtype()
         return pa.array(self._values.astype(kind), self._type, mask=~self._valid)
 
     def values(self, default: int) -> NDArray[np.int64]:
-        """The values, with a default for nulls."""
+        """Returns the values, with a default for nulls."""
         return np.where(self._valid, self._values, default)
 
 
 class TextColumn:
-    """Strings per frame; null where nothing was put. The first value put into a frame stays."""
+    """Strings by frame; null where no value was put. The first value for a frame stays."""
 
     def __init__(self, n: int) -> None:
         self._place = np.full(n, -1, np.int64)
@@ -46,7 +46,7 @@ class TextColumn:
         self._n += len(texts)
 
     def arrow(self) -> pa.Array:
-        """The column."""
+        """Returns the column."""
         if not self._chunks:
             return pa.nulls(len(self._place), pa.string())
         texts = self._chunks[0] if len(self._chunks) == 1 else pa.concat_arrays(self._chunks)

@@ -1,4 +1,4 @@
-"""Connections that fetch, and those on which a member of a group acts: what picks them during the scan."""
+"""Picks connections with Fetch requests, and those with requests of a group member, during the scan."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +9,13 @@ from kafkascope_parsers.api_keys import FETCH, GROUP_HEARTBEATS, HEARTBEAT, JOIN
 CONSUMERS = "facts.consumers"
 """Spilled table: conn and client_id of connections with Fetch."""
 GROUP_CLIENTS = "facts.group_clients"
-"""Spilled table: conn, client_id and group_id of connections on which somebody acts as a member of a group."""
+"""Spilled table: conn, client_id and group_id of connections with requests of a group member."""
 _OF_MEMBERS = ApiSet({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, OFFSET_COMMIT} | GROUP_HEARTBEATS)
 _ACTS = ["conn", "client_id", "group_id"]
 
 
 def pick_consumers(settled: pa.Table) -> pa.Table | None:
-    """The connections that fetch in settled requests (SETTLED_SCHEMA), each once (CONSUMERS)."""
+    """Returns the connections with Fetch requests among completed requests (SETTLED_SCHEMA), each once (CONSUMERS)."""
     fetches = np.flatnonzero(int_column(settled, "api_key", -1) == FETCH)
     if not len(fetches):
         return None
@@ -26,7 +26,7 @@ def pick_consumers(settled: pa.Table) -> pa.Table | None:
 
 
 def pick_group_clients(settled: pa.Table) -> pa.Table | None:
-    """Which connections act for which group in settled requests (GROUP_CLIENTS)."""
+    """Returns the connections and groups of group members' requests among completed requests (GROUP_CLIENTS)."""
     acts = np.flatnonzero(_OF_MEMBERS.has(int_column(settled, "api_key", -1)))
     if not len(acts):
         return None

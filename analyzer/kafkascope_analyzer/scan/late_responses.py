@@ -1,8 +1,8 @@
-"""Requests whose response came late, or never: what picks them during the scan.
+"""Picks the requests whose response came late, or never, during the scan.
 
-A response is late half a second after what its request allows: a Fetch may be held back for max_wait_ms, and a request
-is served when the response to the one before it on the connection was sent. JoinGroup and SyncGroup wait for other
-members as long as the group's timeouts allow, so they are never late.
+A response is late half a second after the time that its request allows: a broker may delay a Fetch for max_wait_ms, and
+serves a request only after the response to the previous one on the connection was sent. JoinGroup and SyncGroup wait
+for other members as long as the group's timeouts allow, so they are never late.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ LATE_NS = 500_000_000
 _NS_PER_MS = 1_000_000
 _WAITS_FOR_MEMBERS = ApiSet({JOIN_GROUP, SYNC_GROUP})
 _ALONE = ApiSet(PROMPT_APIS | HANDSHAKE_APIS)
-"""APIs that a broker answers without asking another one, and no later than the request allows."""
+"""APIs that a broker answers without another broker, and no later than the request allows."""
 _ASKED = [REQUEST_STATUSES.index(name) for name in ("ok", "unanswered", "undecoded")]
 _LATE = pa.schema(
     [
@@ -34,13 +34,13 @@ _LATE = pa.schema(
     ]
 )
 LATE_COLUMNS = _LATE.names
-"""conn, number; sent_ns: last byte of the request; due_ns: when the response was to come at the latest; the packets;
-response_ns: null where none came; is_alone: the broker could have answered by itself, no other request of the
-connection was before it, and no quota delayed it."""
+"""conn, number; sent_ns: last byte of the request; due_ns: when the response was due at the latest; the packets;
+response_ns: null where none came; is_alone: the broker could have answered by itself, no earlier request of the
+connection was open, and no quota delayed it."""
 
 
 def pick_late_responses(settled: pa.Table) -> pa.Table | None:
-    """The settled requests (scan.exchanges.SETTLED_SCHEMA) whose response was late (LATE_COLUMNS)."""
+    """Returns the completed requests (scan.exchanges.SETTLED_SCHEMA) whose response was late (LATE_COLUMNS)."""
     sent = int_column(settled, "request_last_ns", 0)
     due = sent + int_column(settled, "queued_ns", 0) + np.maximum(int_column(settled, "max_wait_ms", 0), 0) * _NS_PER_MS
     answered = int_column(settled, "response_ns", 0)

@@ -1,4 +1,4 @@
-"""What TCP found out about who sent packets and who waited, as spilled rows."""
+"""Spilled rows of TCP's runs and waits: when each side of a connection sent packets, and when it waited."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,14 +8,14 @@ from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_parsers.tcp.spans import UNACKNOWLEDGED_NS, WAIT
 
 RUNS, WAITS = "facts.runs", "facts.waits"
-"""Spilled tables: runs of what the sides of connections sent, and waits of one side for the other."""
+"""Spilled tables: runs of packets of the sides of connections, and waits of one side for the other."""
 RUN_COLUMNS = ("first_ns", "first_packet", "last_ns", "last_packet")
 _WAIT_COLUMNS = (*RUN_COLUMNS, "until_ns", "until_packet", "ended_by", "n_quick")
 
 
 def spill_spans(spill: Spill, spans: NDArray[np.void]) -> None:
-    """Spills rows of tcp.spans.SPAN: with conn, the number of the connection in the bucket, side (of the sender, or of
-    who waits) and layer."""
+    """Spills rows of tcp.spans.SPAN: with conn, the number of the connection in the bucket, side (the side that sent,
+    or that waits) and layer."""
     waits = spans["kind"] >= WAIT
     spill.gather(RUNS, _rows(spans.compress(~waits), RUN_COLUMNS))
     spill.gather(WAITS, _rows(spans.compress(waits), _WAIT_COLUMNS))

@@ -1,8 +1,8 @@
-"""Who logged in on a connection: the user of its first SASL token, once the broker has let it in.
+"""The user of each connection: from its first SASL token, once the broker has accepted the login.
 
-A login begins with SaslHandshake, which names the mechanism. Its tokens travel in SaslAuthenticate, whose answers have
-an error code, or after SaslHandshake v0 without a request around them. What is not answered, or with an error, shows no
-user. Until then names of users wait here, a few words for each open login.
+A login begins with SaslHandshake, which names the mechanism. Its tokens are sent in SaslAuthenticate, whose responses
+have an error code, or after SaslHandshake v0 without a request around them. Without a response, or with an error, there
+is no user. Until then user names are kept here, a few words for each open login.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kafkascope_parsers.framing.principals import answers_needed, is_refusal, is_success, principal_of
 
 MOST_OPEN = 1 << 16
-"""Tokens that wait for their answers: one for each connection that logs in at the time."""
+"""Most tokens that wait for their responses: one for each connection with an open login."""
 
 _Key = tuple[int, int]
 """A connection, and the number of a request on it."""
@@ -22,22 +22,23 @@ class _Login:
     user: str | None = None
     has_begun: bool = False
     n_left: int = 0
-    """Answers that are still needed."""
+    """Number of responses that are still needed."""
 
 
 class Logins:
-    """The logins of a bucket. `answer` and `answer_token` give the user whom a broker has let in."""
+    """The logins of a bucket. `answer` and `answer_token` return the user whose login the broker accepted."""
 
     def __init__(self) -> None:
         self._by_connection: dict[int, _Login] = {}
         self._by_request: dict[_Key, _Login] = {}
 
     def handshake(self, connection: int, mechanism: str) -> None:
-        """Takes the mechanism that a client asks for."""
+        """Notes the mechanism that a client requests."""
         self._by_connection[connection] = _Login(mechanism)
 
     def token(self, connection: int, token: bytes, number: int | None = None) -> None:
-        """Takes a client's token. number: of its SaslAuthenticate request; None for a token without a request."""
+        """Takes a client's token. number: number of its SaslAuthenticate request; None for a token without
+        a request."""
         login = self._by_connection.get(connection)
         if login is None:
             return
@@ -52,16 +53,16 @@ class Logins:
                 del self._by_request[next(iter(self._by_request))]
 
     def answer(self, connection: int, number: int, *, has_error: bool, n_bytes: int) -> str | None:
-        """Takes the answer to a SaslAuthenticate request; gives the user where it ends a login that succeeded. n_bytes:
-        of the broker's token in it."""
+        """Takes the response to a SaslAuthenticate request; returns the user where it completes a successful login.
+        n_bytes: size of the broker's token in it."""
         login = self._by_request.pop((connection, number), None)
         if login is None:
             return None
         return self._answered(connection, login, refused=has_error or is_refusal(login.mechanism, n_bytes))
 
     def answer_token(self, connection: int, token: bytes | None) -> str | None:
-        """Takes a broker's token without a request, None for one that is not whole; gives the user where it ends a
-        login that succeeded.
+        """Takes a broker's token without a request, None for an incomplete one; returns the user where it completes a
+        successful login.
         """
         login = self._by_connection.get(connection)
         if login is None or not login.has_begun:

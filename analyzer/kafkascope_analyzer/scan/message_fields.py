@@ -1,5 +1,5 @@
-"""Where messages name topic-partitions and errors: found once per message type in Kafka's own schema, never listed
-by hand.
+"""The fields of messages that hold topic-partitions and errors: found once per message type in Kafka's own schema,
+never listed by hand.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from kafkascope_parsers.schema.program import GUARD_ABSENT
 _PARTITION_LEAVES = ("partition_index", "partition", "index", "partition_id")
 _PARTITION_LISTS = ("partitions", "partition_indexes")
 _OTHER_PARTITIONS = ("forgotten_topics_data", "cursor", "next_cursor")
-"""Partitions that a fetch session drops, and places where a paged answer goes on: the request is not about them."""
+"""Partitions that a fetch session drops, and cursors of paged responses: the request is not about them."""
 
 _FIELDS = {
     "partition_offset": ("offset", "fetch_offset", "base_offset", "committed_offset", "end_offset"),
@@ -25,12 +25,13 @@ _FIELDS = {
     "last_stable_offset": ("last_stable_offset",),
     "log_start_offset": ("log_start_offset",),
 }
-"""Columns of `partitions` and the fields beside the partition that they come from; its error: see `result_codes`."""
+"""Columns of `partitions` and the neighbouring fields of the partition from which they are taken; for its error see
+`result_codes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """A place that names partitions: the partition, the topic's name and id above it, and what stands beside it."""
+    """A field that holds partitions: the partition, the topic's name and id above it, and the neighbouring fields."""
 
     partition: Node
     topic: Node | None
@@ -41,8 +42,8 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class ErrorField:
-    """A place that holds an error code, and what it is about, as far as the message says. is_result: whether it is the
-    result of what was requested (see `result_codes`).
+    """A field that holds an error code, and its subject, as far as the message has it. is_result: whether it is the
+    result of the request (see `result_codes`).
     """
 
     code: Node
@@ -56,7 +57,7 @@ class ErrorField:
 
 
 def _walk(node: Node, above: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """Every struct below node with the structs above it, outermost first; unknown tags are passed over."""
+    """Yields every struct below node with the structs above it, outermost first; unknown tags are skipped."""
     if node.kind == "array":
         if node.element is not None and node.name not in _OTHER_PARTITIONS:
             yield from _walk(node.element, above)
@@ -67,14 +68,15 @@ def _walk(node: Node, above: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Nod
 
 
 def _children(struct: Node) -> dict[str, Node]:
-    """Children of a struct by snake_case name."""
+    """Returns the children of a struct by snake_case name."""
     return {child.name: child for child in struct.children.values()}
 
 
 def _nearest(
     message: MessageType, structs: tuple[Node, ...], entity: str | None, name: str | None = None
 ) -> Node | None:
-    """The innermost leaf among the structs' children of that entity type, or of that name, that some version has."""
+    """Returns the innermost leaf among the structs' children of that entity type, or of that name, that some version
+    has."""
     for struct in reversed(structs):
         for child in struct.children.values():
             is_it = (entity and child.entity_type == entity) or (name and child.name == name)
@@ -84,9 +86,9 @@ def _nearest(
 
 
 def _is_in_a_version(message: MessageType, node: Node) -> bool:
-    """Whether a version of the message has the node. LeaderAndIsr and UpdateMetadata define a partition's struct once,
-    with the topic's name of versions that list partitions one by one; the versions that list them by topic have it
-    above the partitions alone.
+    """Whether any version of the message has the node. LeaderAndIsr and UpdateMetadata define a partition's struct
+    once, with the topic's name for versions that list partitions one by one; the versions that list them by topic have
+    the name only above the partitions.
     """
     return bool((message.programs.guard[:, node.slot] != GUARD_ABSENT).any())
 
@@ -110,14 +112,14 @@ def _partition_list_of(struct: Node) -> Node | None:
 
 
 def result_codes(struct: Node) -> tuple[Node, ...]:
-    """The error codes of a struct that are the result of what was requested: all but tagged ones, which Kafka uses for
-    remarks (CreateTopics made the topic, and did not show its configuration).
+    """Returns the error codes of a struct that are the result of the request: all but tagged ones, which Kafka uses for
+    remarks (CreateTopics created the topic, but does not return its configuration).
     """
     return tuple(child for child in struct.children.values() if child.is_error_code and not child.is_tagged)
 
 
 def _fields(struct: Node) -> dict[str, tuple[Node, ...]]:
-    """The columns that stand beside a partition."""
+    """Returns the columns that are taken from the neighbouring fields of a partition."""
     out = {"error_code": codes} if (codes := result_codes(struct)) else {}
     children = _children(struct)
     for column, names in _FIELDS.items():
@@ -136,7 +138,7 @@ def _fields(struct: Node) -> dict[str, tuple[Node, ...]]:
 
 @cache
 def partition_fields(message: MessageType) -> tuple[PartitionField, ...]:
-    """Every place of the message that names partitions of topics."""
+    """Returns every field of the message that holds partitions of topics."""
     out = []
     for struct, above in _walk(message.body, ()):
         around = (*above, struct)
@@ -154,7 +156,7 @@ def partition_fields(message: MessageType) -> tuple[PartitionField, ...]:
 
 @cache
 def error_fields(message: MessageType) -> tuple[ErrorField, ...]:
-    """Every error code of the message."""
+    """Returns every error code of the message."""
     out = []
     for struct, above in _walk(message.body, ()):
         around = (*above, struct)

@@ -1,4 +1,4 @@
-"""What the decoded messages of one block give the tables: columns of exchanges, and rows of partitions, errors and
+"""Rows of the tables from the decoded messages of one block: columns of exchanges, and rows of partitions, errors and
 topology.
 """
 
@@ -38,7 +38,7 @@ _REQUESTED = (
 
 
 class RequestOf(NamedTuple):
-    """The request behind each row: its number, its time, and whether a broker fetches."""
+    """The request of each row: its number, its time, and whether it is a broker's Fetch."""
 
     number: NDArray[np.int64]
     asked_ns: NDArray[np.int64]
@@ -46,14 +46,14 @@ class RequestOf(NamedTuple):
 
 
 class NamedPartitions(NamedTuple):
-    """Rows for `partitions` of one message: conn, ts_ns, the columns of RequestOf and those of its part_schema."""
+    """Rows for `partitions` of one message: conn, ts_ns, the columns of RequestOf and of the message's part_schema."""
 
     message: MessageType
     rows: pa.Table
 
 
 class _Gathered:
-    """What the messages of n frames of one direction hold, gathered batch by batch."""
+    """Contents of the messages of n frames of one direction, collected batch by batch."""
 
     def __init__(self, n: int, ints: tuple[Fact, ...], texts: tuple[Fact, ...]) -> None:
         self.n = n
@@ -71,11 +71,11 @@ class _Gathered:
             self._topology.append(topology_rows(columns, frames, api_name(message.api_key), message.direction))
 
     def topology(self) -> pa.Table:
-        """All topology rows; `row` is the frame."""
+        """Returns all topology rows; `row` is the frame."""
         return pa.concat_tables(self._topology).combine_chunks()
 
     def totals(self, prefix: str) -> dict[str, pa.Array]:
-        """Partitions, records and record bytes per frame; null where a frame has no record sets."""
+        """Returns partitions, records and record bytes per frame; null where a frame has no record sets."""
         n = self.n
         n_partitions, n_records, n_bytes = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
         with_records = np.zeros(n, np.bool_)
@@ -94,7 +94,7 @@ class _Gathered:
 
 
 class RequestRows:
-    """The requests of one block: `take` every batch of their messages, then ask for rows."""
+    """The requests of one block: call `take` for every batch of their messages, then the methods that return rows."""
 
     def __init__(self, requests: Requests, capture_id: int) -> None:
         self._frames, self._capture_id = requests.frames, capture_id
@@ -110,13 +110,13 @@ class RequestRows:
         self._gathered.take(messages)
 
     def columns(self) -> pa.Table:
-        """What belongs to the exchanges (OF_REQUESTS)."""
+        """Returns the columns for exchanges (OF_REQUESTS)."""
         columns = self._gathered.facts.arrow() | self._gathered.totals("")
         columns["capture_id"] = pa.array(np.full(len(self._frames), self._capture_id, np.int32))
         return pa.table([columns[f.name] for f in OF_REQUESTS], OF_REQUESTS)
 
     def partitions(self) -> Iterator[NamedPartitions]:
-        """Rows for `partitions`, by message."""
+        """Yields rows for `partitions`, by message."""
         numbers, asked_ns = (np.ascontiguousarray(self._frames[name]) for name in ("number", "ts_ns"))
         from_replica = self._gathered.facts.ints["replica_id"].values(-1) >= 0
         for message, part in self._gathered.partitions:
@@ -124,13 +124,13 @@ class RequestRows:
             yield NamedPartitions(message, _partition_table(message, part, self._frames, request))
 
     def topology(self) -> pa.Table:
-        """Rows for `topology`: what the controller sends to brokers."""
+        """Returns rows for `topology`, from requests of the controller to brokers."""
         table = self._gathered.topology()
         rows = table["row"].to_numpy()
         return with_frames(table, self._frames, rows, self._frames["number"][rows], None)
 
     def out_of_range(self) -> pa.Table:
-        """Rows for `out_of_range`."""
+        """Returns rows for `out_of_range`."""
         table = self.found.table()
         rows = table["row"].to_numpy()
         table = with_frames(table, self._frames, rows, self._frames["number"][rows], "request")
@@ -138,7 +138,7 @@ class RequestRows:
 
 
 class ResponseRows:
-    """The responses of one block: `take` every batch of their messages, then ask for rows."""
+    """The responses of one block: call `take` for every batch of their messages, then the methods that return rows."""
 
     def __init__(self, responses: Responses, capture_id: int) -> None:
         self._frames, self._open, self._capture_id = responses.frames, responses.open_requests, capture_id
@@ -158,7 +158,7 @@ class ResponseRows:
         self._errors.append(error_rows(messages.columns, messages.rows))
 
     def columns(self) -> pa.Table:
-        """What belongs to the exchanges (OF_RESPONSES)."""
+        """Returns the columns for exchanges (OF_RESPONSES)."""
         facts = self._gathered.facts.arrow()
         worst, n_errors = worst_errors(self._error_table(), len(self._frames))
         known = pa.array(self._decoded)
@@ -174,8 +174,8 @@ class ResponseRows:
         return pa.table([columns[f.name] for f in OF_RESPONSES], OF_RESPONSES)
 
     def partitions(self) -> Iterator[NamedPartitions]:
-        """Rows for `partitions`, by message."""
-        row = np.maximum(self._frames["row"], 0)  # an orphan is not decoded, and names nothing
+        """Yields rows for `partitions`, by message."""
+        row = np.maximum(self._frames["row"], 0)  # an orphan response is not decoded, so it has no partitions
         numbers, asked_ns = (self._open[name].to_numpy() for name in ("number", "ts_ns"))
         from_replica = self._open["replica_id"].fill_null(-1).to_numpy() >= 0
         for message, part in self._gathered.partitions:
@@ -184,7 +184,8 @@ class ResponseRows:
             yield NamedPartitions(message, _partition_table(message, part, self._frames, request))
 
     def errors(self) -> pa.Table:
-        """Rows for `errors`, with what the request says of group and transactional id where the response does not."""
+        """Returns rows for `errors`, with group and transactional id of the request where the response does not have
+        them."""
         table = self._error_table()
         rows = table["row"].to_numpy()
         request = self._requests_of(rows, *_REQUESTED)
@@ -201,7 +202,7 @@ class ResponseRows:
         return table.append_column("api_version", request["api_version"])
 
     def topology(self) -> pa.Table:
-        """Rows for `topology`, with the coordinator key and type that FindCoordinator asked for."""
+        """Returns rows for `topology`, with the key and type of the FindCoordinator request."""
         table = self._gathered.topology()
         rows = table["row"].to_numpy()
         request = self._requests_of(rows, "coordinator_key", "coordinator_type")
@@ -213,7 +214,7 @@ class ResponseRows:
         return with_frames(table, self._frames, rows, request["number"].to_numpy(), None)
 
     def out_of_range(self) -> pa.Table:
-        """Rows for `out_of_range`."""
+        """Returns rows for `out_of_range`."""
         table = self.found.table()
         rows = table["row"].to_numpy()
         numbers = self._requests_of(rows)["number"].to_numpy()
@@ -221,23 +222,23 @@ class ResponseRows:
         return _with_packets(table, self._frames, rows, self._capture_id)
 
     def _error_table(self) -> pa.Table:
-        """All error rows; `row` is the frame."""
+        """Returns all error rows; `row` is the frame."""
         return pa.concat_tables(self._errors).combine_chunks()
 
     def _requests_of(self, rows: NDArray[np.int64], *columns: str) -> pa.Table:
-        """Those columns of the requests that the frames of these rows answer, and their numbers."""
+        """Returns columns of the requests that the frames of these rows answer, and their numbers."""
         return self._open.select(["number", *columns]).take(pa.array(np.ascontiguousarray(self._frames["row"])[rows]))
 
 
 def _key_of(requests: pa.Table, kind: str) -> pa.ChunkedArray:
-    """The key that FindCoordinator asked for, where it asked for that kind of coordinator."""
+    """Returns the key of FindCoordinator requests, where they are for that kind of coordinator."""
     return pc.if_else(pc.equal(requests["coordinator_type"], kind), requests["coordinator_key"], None)
 
 
 def _partition_table(
     message: MessageType, part: PartitionRows, frames: NDArray[np.void], request: RequestOf
 ) -> pa.Table:
-    """Partition rows with connection and time of their frames; columns that this place lacks are null."""
+    """Returns partition rows with connection and time of their frames; columns that this field lacks are null."""
     n = len(part.row)
     heads = {
         "conn": pa.array(frames["direction"][part.row] >> 1),
@@ -251,7 +252,7 @@ def _partition_table(
 
 
 def _with_packets(table: pa.Table, frames: NDArray[np.void], rows: NDArray[np.int64], capture_id: int) -> pa.Table:
-    """The rows with packet and file of their frames."""
+    """Returns the rows with packet and file of their frames."""
     table = table.append_column("packet_no", pa.array(np.ascontiguousarray(frames["packet_no"][rows])))
     return table.append_column("capture_id", pa.array(np.full(len(rows), capture_id, np.int32)))
 
@@ -263,7 +264,7 @@ def with_frames(
     numbers: NDArray[np.int64],
     direction: str | None,
 ) -> pa.Table:
-    """Rows with the connection, request number, time and API of their frames instead of `row`."""
+    """Returns rows with the connection, request number, time and API of their frames instead of `row`."""
     table = table.drop_columns(["row"]).append_column("number", pa.array(np.ascontiguousarray(numbers)))
     for name, values in (
         ("conn", frames["direction"][rows] >> 1),

@@ -1,4 +1,4 @@
-"""Writes `messages/<Api>/request|response`: Kafka's own fields, one row a decoded message."""
+"""Writes `messages/<Api>/request|response`: Kafka's own fields, one row per decoded message."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ _Place = tuple[str, Direction]
 
 
 class MessageWriters:
-    """A table per API and direction, which begins with its first message. `part` is as of TablePlace."""
+    """A table per API and direction, which is created with its first message. `part` is as in TablePlace."""
 
     def __init__(self, root: Path, part: str, limits: Limits) -> None:
         self._root, self._part, self._group = root, part, limits.row_group
@@ -44,7 +44,7 @@ class MessageWriters:
         self._writers.write((api_name(api_key), direction), table)
 
     def rows(self) -> dict[str, int]:
-        """Rows taken so far per table, as messages/<Api>/<direction>."""
+        """Returns the number of rows taken so far by table, as messages/<Api>/<direction>."""
         return {f"messages/{api}/{direction}": n_rows for (api, direction), n_rows in self._writers.n_rows.items()}
 
     def close(self) -> None:

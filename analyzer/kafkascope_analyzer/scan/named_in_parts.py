@@ -1,6 +1,6 @@
-"""Which connections and topics the rows of a part name, noted when the part has ended.
+"""The connections and topics in the rows of a part, noted when the part has ended.
 
-The rows that are made of a part change later only where something else is learned of these
+The table rows made of a part change later only where something else is learned about these
 (resolve.tables.parted_table).
 """
 
@@ -12,13 +12,13 @@ import pyarrow as pa
 from kafkascope_analyzer.scan.spill import read_spill, spilled_columns, spilled_tables
 
 NAMED = "facts.named"
-"""Spilled table: table, conn and topic_id: the connections and ids of topics that the rows of each spilled table of a
-part name together; topic_id is null where a row has none."""
+"""Spilled table: table, conn and topic_id: the connections and topic ids that occur together in rows of each spilled
+table of a part; topic_id is null where a row has none."""
 _NAMES = ["conn", "topic_id"]
 
 
 def named_in_part(directory: Path, part: int) -> Iterator[pa.Table]:
-    """The rows of NAMED of a part that was spilled."""
+    """Yields the rows of NAMED for a spilled part."""
     for name in spilled_tables(directory):
         columns = [each for each in spilled_columns(directory, name, part) if each in _NAMES]
         if "conn" in columns:
@@ -28,7 +28,7 @@ def named_in_part(directory: Path, part: int) -> Iterator[pa.Table]:
 
 
 def _distinct(rows: pa.Table) -> pa.Table:
-    """The distinct rows, with both of _NAMES."""
+    """Returns the distinct rows, with both of _NAMES."""
     topic_ids = (
         rows["topic_id"].cast(pa.string()) if "topic_id" in rows.column_names else pa.nulls(len(rows), pa.string())
     )

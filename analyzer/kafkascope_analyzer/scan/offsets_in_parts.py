@@ -1,7 +1,6 @@
 """The highest offsets and the times of each topic-partition in a part, noted when the part has ended.
 
-What is asked about an offset or a time later needs the rows of those parts only that have something to say about it
-(resolve.flow).
+Later questions about an offset or a time then need only the rows of parts that may answer them (resolve.flow).
 """
 
 from pathlib import Path
@@ -15,9 +14,10 @@ from kafkascope_analyzer.scan.block_ends import FETCHED
 from kafkascope_analyzer.scan.spill import read_spill
 
 OFFSETS = "facts.offsets"
-"""Spilled table: topic, topic_id, partition; first_ns and last_ns: of accepted batches and of responses to Fetch;
-end_offset: no row names an offset behind it; is_written: 1 where batches were accepted, or 0; high_watermark and
-last_stable_offset: the highest, null where there is none; stable_ns: of the last row that has a last stable offset."""
+"""Spilled table: topic, topic_id, partition; first_ns and last_ns: times of accepted batches and of responses to Fetch;
+end_offset: no row has an offset behind it; is_written: 1 where batches were accepted, else 0; high_watermark and
+last_stable_offset: the highest, null where there is none; stable_ns: time of the last row that has a last stable
+offset."""
 _PLACE = ("topic", "topic_id", "partition")
 _READ = {
     BATCHES: [*_PLACE, "ts_ns", "partition_offset", "error_code"],
@@ -35,7 +35,7 @@ _HOW = {
 
 
 def offsets_in_part(directory: Path, part: int) -> pa.Table | None:
-    """The rows of OFFSETS of a part that was spilled."""
+    """Returns the rows of OFFSETS for a spilled part."""
     found = list[pa.Table]()
     for name, columns_of in ((BATCHES, _of_batches), (FETCHED, _of_fetched)):
         for rows in read_spill(directory, name, _READ[name], part):
@@ -64,11 +64,11 @@ def _of_fetched(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _known(offsets: pa.ChunkedArray, values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values where the offset is known."""
+    """Returns the values where the offset is known."""
     return pc.if_else(pc.greater_equal(offsets, 0), values, None)
 
 
 def _reduced(rows: pa.Table) -> pa.Table:
-    """One row for each topic-partition."""
+    """Returns one row for each topic-partition."""
     found = rows.group_by(list(_PLACE), use_threads=False).aggregate(list(_HOW.items()))
     return found.select([*_PLACE, *(f"{name}_{how}" for name, how in _HOW.items())]).rename_columns([*_PLACE, *_HOW])

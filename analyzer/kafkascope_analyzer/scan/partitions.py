@@ -1,7 +1,7 @@
-"""Rows of `partitions`: every topic-partition that a decoded message names, with what stands beside it.
+"""Rows of `partitions`: every topic-partition in a decoded message, with its neighbouring fields.
 
-Rows are kept by message, with the columns that the message can fill and no others, and topics as codes into the few
-names of a batch: there are more of these rows than of any other, and most of their columns are null.
+Rows are kept by message, with only the columns that the message can fill, and topics dictionary-encoded: this table has
+the most rows of all, and most of its columns are null.
 """
 
 from dataclasses import dataclass
@@ -34,37 +34,38 @@ _INTS = (
     "error_code",
 )
 _MINUS_ONE_IS_NONE = frozenset(_INTS) - {"partition_offset", "error_code"}
-"""Kafka writes -1 for a leader, epoch or offset that is not known; an offset of -1 or -2 is a question (latest,
-earliest).
+"""Columns in which Kafka writes -1 for an unknown leader, epoch or offset. In a requested offset, -1 and -2 mean latest
+and earliest.
 """
 _RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
 _RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "codec")
 _SENT_RECORDS, _FETCHED_RECORDS = ("producer_id",), ("first_offset", "last_offset")
-"""Offsets are not known yet when a producer sends records; records that a consumer gets may be of several producers."""
+"""Columns that only sent records have, and only fetched ones: offsets are not known yet when a producer sends records;
+records that a consumer gets may come from several producers."""
 _RANGED_HEADERS = ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "producer_id")
 Kept = NDArray[np.int64] | slice
-"""Instances of a level that name a partition: all, or these."""
+"""Instances of a level that hold a partition: all, or these."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """The partitions that one place of a message names. row: the frame of each; columns: as long, in part_schema."""
+    """The partitions in one field of a message. row: the frame of each; columns: of the same length, in part_schema."""
 
     row: NDArray[np.int64]
     columns: dict[str, pa.Array]
 
     def numbers(self, name: str) -> NDArray[np.int64] | None:
-        """A column without nulls as numpy; None where the place does not have it."""
+        """Returns a column without nulls as numpy; None where the field does not have it."""
         return self.columns[name].to_numpy() if name in self.columns else None
 
 
 def spill_name(api_key: int, direction: str) -> str:
-    """The spilled table of a message's partitions."""
+    """Returns the name of the spilled table of a message's partitions."""
     return f"partitions.{api_key}.{direction}"
 
 
 def message_of_spill(name: str) -> tuple[int, str] | None:
-    """API key and direction of a spilled table; None where it does not hold partitions."""
+    """Returns API key and direction of a spilled table; None where it does not hold partitions."""
     table, _, message = name.partition(".")
     api_key, _, direction = message.partition(".")
     return (int(api_key), direction) if table == "partitions" and direction else None
@@ -72,7 +73,7 @@ def message_of_spill(name: str) -> tuple[int, str] | None:
 
 @cache
 def part_schema(message: MessageType) -> pa.Schema:
-    """The columns of `partitions` that a message can fill, topics as CODED_TEXT."""
+    """Returns the columns of `partitions` that a message can fill, with topics as CODED_TEXT."""
     entries = partition_fields(message)
     filled = {name for field in entries for name in field.fields} & set(_INTS)
     names: tuple[str, ...] = ("partition", *_INTS)
@@ -85,14 +86,14 @@ def part_schema(message: MessageType) -> pa.Schema:
 
 
 def _record_columns_of(message: MessageType) -> tuple[str, ...]:
-    """The columns of `partitions` that records in the message fill."""
+    """Returns the columns of `partitions` that records in the message fill."""
     own = _SENT_RECORDS if message.direction == "request" else _FETCHED_RECORDS
     return (*_RECORD_COUNTS, *own, *_RECORD_HEADERS)
 
 
 def partition_rows(columns: Columns, frames: NDArray[np.int64], found: OutOfRange) -> list[PartitionRows]:
-    """The partitions that decoded messages name, by the place that names them. frames[i] is the frame of decoded
-    row i. found: takes values of record batches that are out of range.
+    """Returns the partitions in decoded messages, by the field that holds them. frames[i] is the frame of decoded row
+    i. found: collects values of record batches that are out of range.
     """
     return [
         _of_field(columns, field, frames, found)
@@ -123,7 +124,7 @@ def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64]
 
 
 def outer_text(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np.int64]) -> pa.Array:
-    """A string or uuid that stands at or above leaf's level, for the kept instances of leaf's level; nulls where
+    """Returns a string or uuid field at or above leaf's level, for the kept instances of leaf's level; nulls where
     there is none.
     """
     if node is None or not columns.has(node):
@@ -134,7 +135,7 @@ def outer_text(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np
 
 
 def _outer_codes(columns: Columns, leaf: Node, node: Node | None, kept: Kept) -> pa.Array | None:
-    """The same as codes; None where there is none."""
+    """Returns a string or uuid field at or above leaf's level, dictionary-encoded; None where there is none."""
     if node is None or not columns.has(node):
         return None
     texts = strings(columns, node).dictionary_encode()
@@ -165,7 +166,7 @@ def _record_columns(message: MessageType, sets: NDArray[np.void]) -> dict[str, p
 
 
 def _codecs(numbers: NDArray[np.int8]) -> pa.DictionaryArray:
-    """Names of compression codecs; null for a number that Kafka does not have."""
+    """Returns names of compression codecs; null for a number that Kafka does not have."""
     known = (numbers >= 0) & (numbers < len(CODECS))
     codes = pa.array(np.where(known, numbers, 0).astype(np.int32), mask=~known)
     return pa.DictionaryArray.from_arrays(codes, pa.array(CODECS))

@@ -1,4 +1,4 @@
-"""Numbers for the topic-partitions of connections, the same through all blocks of a scan."""
+"""Numbers for the topic-partitions of connections, the same in all blocks of a scan."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,18 +13,18 @@ NO_PLACE = -1
 _TOPIC_BITS, _PARTITION_BITS = 20, 20
 _MOST_TOPICS = 1 << _TOPIC_BITS
 _MOST_PARTITIONS = 1 << _PARTITION_BITS
-"""Kafka clusters have less of both; what is beyond comes from frames that are not what they seem."""
+"""Limits of topics and partitions. Kafka clusters have less of both; larger numbers come from corrupt frames."""
 
 
 class TopicPartitions:
-    """Codes of topic-partitions: topics are those of a name and an id, either of which may be missing."""
+    """Codes of topic-partitions. A topic is identified by a name and an id, either of which may be missing."""
 
     def __init__(self) -> None:
         self._codes: dict[tuple[str | None, str | None], int] = {}
 
     def of(self, rows: pa.Table) -> Longs:
-        """The code of each row's topic and partition; NO_PLACE where there are too many. rows: topic and topic_id
-        (with dictionaries), partition."""
+        """Returns the code of each row's topic and partition; NO_PLACE where there are too many. rows: topic and
+        topic_id (dictionary-encoded), partition."""
         names, ids = flat(rows["topic"]), flat(rows["topic_id"])
         name_texts, id_texts = [*names.dictionary.to_pylist(), None], [*ids.dictionary.to_pylist(), None]
         of_name = names.indices.fill_null(len(name_texts) - 1).to_numpy().astype(np.int64)
@@ -34,8 +34,8 @@ class TopicPartitions:
         return _places(np.array(codes, np.int64)[index], rows["partition"])
 
     def of_names(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> Longs:
-        """The code of each topic, which has a name, and partition; NO_PLACE without a name, or where there are too
-        many."""
+        """Returns the code of each topic, which has a name, and partition; NO_PLACE without a name, or where there are
+        too many."""
         codes = [self._code((name, None)) for name in topics.dictionary.to_pylist()]
         of_name = np.array([*codes, NO_PLACE], np.int64)
         return _places(of_name[topics.indices.fill_null(len(codes)).to_numpy()], partitions)
@@ -46,8 +46,8 @@ class TopicPartitions:
         return self._codes.setdefault(topic, len(self._codes))
 
     def columns(self, codes: Longs) -> dict[str, pa.Array]:
-        """topic, topic_id and partition of each code."""
-        known = list(self._codes)  # another thread may be adding topics
+        """Returns topic, topic_id and partition of each code."""
+        known = list(self._codes)  # a copy, because another thread may be adding topics
         names = pa.array([name for name, _ in known], pa.string())
         ids = pa.array([topic_id for _, topic_id in known], pa.string())
         topics = pa.array(codes >> _PARTITION_BITS)
@@ -56,7 +56,7 @@ class TopicPartitions:
 
 
 def _places(topics: Longs, partitions: pa.ChunkedArray) -> Longs:
-    """Codes of topics and their partitions in one number."""
+    """Returns codes of topics and their partitions in one number."""
     partition = partitions.to_numpy().astype(np.int64)
     is_known = (topics >= 0) & (partition >= 0) & (partition < _MOST_PARTITIONS)
     return np.where(is_known, topics << _PARTITION_BITS | partition, NO_PLACE)
@@ -66,7 +66,7 @@ _FEW = 1 << 16
 
 
 def _distinct(values: Longs, end: int) -> tuple[Longs, Longs]:
-    """The distinct values, which are between 0 and end, and the place of each value among them."""
+    """Returns the distinct values, which are between 0 and end, and the index of each value among them."""
     if end > _FEW:
         return np.unique(values, return_inverse=True)
     occurs = np.zeros(end, np.bool_)
@@ -78,14 +78,14 @@ _LEAST_ROOM = 1 << 10
 
 
 class Slots:
-    """Numbers keys from 0, in the order in which they come. Memory: some 40 bytes a key."""
+    """Numbers keys from 0, in the order of their first occurrence. Memory: some 40 bytes per key."""
 
     def __init__(self) -> None:
         self._keys = Growing[np.int64](np.int64)
         self._table = np.full(_LEAST_ROOM, NO_PLACE)
 
     def __len__(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self._keys)
 
     @property
@@ -94,7 +94,7 @@ class Slots:
         return self._keys.rows
 
     def of(self, keys: Longs) -> Longs:
-        """The number of each key; new ones are added."""
+        """Returns the number of each key; new keys are added."""
         numbers = np.empty(len(keys), np.int64)
         done = 0
         while done < len(keys):
@@ -116,7 +116,7 @@ class Slots:
 
 @inlined
 def spread(first, second):  # type: ignore[no-untyped-def]
-    """A hash of two numbers, for tables of a power of two."""
+    """Returns a hash of two numbers, for tables whose size is a power of two."""
     low, high = first & 0x7FFFFFFF, (first >> 31) & 0x7FFFFFFF
     folded = (second ^ (second >> 20)) & 0x7FFFFFFF
     return ((low * 0x9E3779B1) ^ (high * 0x85EBCA6B) ^ (folded * 0xC2B2AE35)) >> 20
@@ -124,9 +124,9 @@ def spread(first, second):  # type: ignore[no-untyped-def]
 
 @kernel
 def number_keys(keys, start, room, n, numbers):  # type: ignore[no-untyped-def]
-    """Numbers keys from the one at start on until there is no room for another. room: a hash table with the numbers of
-    keys, NO_PLACE where it is free, a power of two; and the n keys by number. numbers[i]: of keys[i]. Returns the place
-    of the first key that was not numbered, and how many keys there are."""
+    """Numbers keys from index `start` on, until there is no room for another. room: a hash table with the numbers of
+    keys, NO_PLACE where it is free, its size a power of two; and the n keys by number. numbers[i]: number of keys[i].
+    Returns the index of the first key that was not numbered, and the number of keys."""
     table, known = room
     mask = len(table) - 1
     for i in range(start, len(keys)):

@@ -1,10 +1,10 @@
 """Rows of `record_batches`: the batches in the records fields of Produce, Fetch and ShareFetch, from their headers.
 
-FetchSnapshot is not among them: its records are any slice of a snapshot, and need not begin with a batch.
+FetchSnapshot is left out: its records are any slice of a snapshot, and need not begin with a batch.
 
-There may be many batches in a frame, so what they have in common is kept once: the spill holds record sets (one row a
-records field that has batches, SET_SCHEMA) and beside them the batches as they are in memory, and texts go to the
-table as dictionaries.
+There may be many batches in a frame, so their common columns are kept once: the spill holds record sets (one row per
+records field with batches, SET_SCHEMA) and beside them the batches in their memory layout, and texts are written to the
+table dictionary-encoded.
 """
 
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ RANGED_HEADERS = (
     "base_sequence",
     "producer_epoch",
 )
-_TEXT = pa.dictionary(pa.int32(), pa.string())
 """Fields of BATCH that have a range."""
+_TEXT = pa.dictionary(pa.int32(), pa.string())
 
 SET_SCHEMA = pa.schema(
     [
@@ -50,16 +50,16 @@ SET_SCHEMA = pa.schema(
 """Columns of record sets; `row` is the index of the decoded message's frame."""
 
 RECORD_SETS = ("record_sets", "record_batches")
-"""Spilled tables: the record sets, and beside each of their batches in memory the batches."""
+"""Spilled tables: the record sets, and the batches of each in their memory layout."""
 RecordSets = tuple[pa.Table, NDArray[np.void]]
 """Record sets (SET_SCHEMA) and their batches (BATCH), in the same order."""
 
 WRITTEN_SCHEMA = pa.schema([f.with_type(_TEXT) if pa.types.is_string(f.type) else f for f in RECORD_BATCHES.schema])
-"""The table's columns as batch_rows makes them; in the file dictionaries are plain texts."""
+"""The table's columns as batch_rows makes them; in the file dictionaries become plain texts."""
 
 
 def record_sets(columns: Columns, frames: NDArray[np.int64]) -> RecordSets:
-    """The batches that decoded messages carry, as their headers have them. frames[i] is the frame of decoded row i."""
+    """Returns the batches in decoded messages, from their headers. frames[i] is the frame of decoded row i."""
     found = [
         _of_field(columns, field, frames)
         for field in (partition_fields(columns.message) if columns.message.api_key in _APIS else ())
@@ -69,10 +69,10 @@ def record_sets(columns: Columns, frames: NDArray[np.int64]) -> RecordSets:
 
 
 def joined(found: list[RecordSets]) -> RecordSets:
-    """Record sets one after the other."""
+    """Concatenates record sets."""
     found = [(sets, batches) for sets, batches in found if len(batches)]
     if len(found) == 1:
-        return found[0]  # most often; batches take long to copy
+        return found[0]  # the usual case; batches take long to copy
     tables = pa.concat_tables([SET_SCHEMA.empty_table(), *(sets for sets, _ in found)]).combine_chunks()
     return tables, np.concatenate([np.zeros(0, BATCH), *(batches for _, batches in found)])
 
@@ -106,7 +106,7 @@ _RAW = pa.binary(BATCH.itemsize)
 
 
 def read_record_sets(directory: Path, part: int | None = None) -> Iterator[RecordSets]:
-    """What spill_record_sets wrote, piece by piece. part: as of read_spill."""
+    """Yields the record sets that spill_record_sets wrote, piece by piece. part: as in read_spill."""
     pieces = zip(*(read_spill(directory, name, part=part) for name in RECORD_SETS), strict=True)
     for sets, raw in pieces:
         data = raw["batch"].combine_chunks().buffers()[1]
@@ -114,8 +114,8 @@ def read_record_sets(directory: Path, part: int | None = None) -> Iterator[Recor
 
 
 def batch_rows(of_sets: pa.Table, n_batches: NDArray[np.int32], batches: NDArray[np.void]) -> pa.Table:
-    """Rows of `record_batches` (WRITTEN_SCHEMA). of_sets: the table's columns that the batches of a record set share,
-    one row a set."""
+    """Returns rows of `record_batches` (WRITTEN_SCHEMA). of_sets: the table's columns that the batches of a record set
+    share, one row per set."""
     index = pa.array(np.repeat(np.arange(len(n_batches), dtype=np.int32), n_batches))
     columns = {name: _spread(of_sets[name], index) for name in of_sets.column_names} | _of_batches(batches)
     return pa.Table.from_arrays([columns[f.name] for f in WRITTEN_SCHEMA], schema=WRITTEN_SCHEMA)
@@ -154,7 +154,7 @@ def _of_batches(batches: NDArray[np.void]) -> dict[str, pa.Array]:
 
 
 def _known(values: NDArray[np.generic]) -> pa.Array:
-    """Kafka writes -1 for what there is none of."""
+    """Returns the values with null for -1, which Kafka writes for a missing value."""
     values = np.ascontiguousarray(values)
     return pa.array(values, mask=values == _NONE)
 

@@ -1,7 +1,8 @@
-"""Rows of `records`: the records in the batches of Produce and Fetch, opened in plain Python because somebody asked.
+"""Rows of `records`: the records in the batches of Produce and Fetch, opened in plain Python because this is optional
+and rare.
 
-A batch that cannot be opened is one row that says why; its checksum is in record_batches. Keys, values and header
-values only at RecordDetail.PAYLOADS.
+A batch that cannot be opened is one row with the reason; its checksum is in record_batches. Keys, values and header
+values are included only at RecordDetail.PAYLOADS.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ _OF_SET = ("conn", "number", "ts_ns", "api_key", "direction", "topic", "topic_id
 _OWN = tuple(name for name in RECORDS.schema.names if name not in {*_OF_SET, "request_id", "conn_id", "ts"})
 _SCHEMA = pa.schema([(name, RECORDS.column(name).type) for name in _OWN])
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 20_000, 8 << 20
-"""Rows held before they are written, and what is in them: few records may be as long as their batch inflates to."""
+"""Most rows, and most bytes in them, that are held before they are written: few records may be as long as their batch
+inflates to."""
 _RANGES = {
     name: column_range(name, RECORDS.column(name).type) for name in ("batch_offset", "record_offset", "timestamp_ms")
 }
@@ -32,7 +34,7 @@ _RANGES = {
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedBatches:
     """Batches to be opened. buf: holds them; batches: BATCH; frames: the frame of each; payloads: whether keys and
-    values are wanted; inflated_bytes: what a batch may inflate to.
+    values are included; inflated_bytes: the most bytes that a batch may inflate to.
     """
 
     buf: NDArray[np.uint8]
@@ -49,7 +51,7 @@ class _Numbers:
         self._outside: dict[str, list[tuple[int, int]]] = {}
 
     def within(self, name: str, value: int, frame: int) -> int | None:
-        """The value, None where it is outside of its range."""
+        """Returns the value, None where it is outside of its range."""
         allowed = _RANGES[name]
         if allowed.least <= value <= allowed.greatest:
             return value
@@ -57,7 +59,7 @@ class _Numbers:
         return None
 
     def note(self, found: OutOfRange) -> None:
-        """Notes those that were outside."""
+        """Notes the values that were out of range."""
         for name, outside in self._outside.items():
             frames, values = np.array(outside, np.int64).T
             found.note(f"{RECORDS_PATH}.{name}", _RANGES[name], frames, values)
@@ -66,7 +68,7 @@ class _Numbers:
 
 def spill_records(spill: Spill, sets: pa.Table, opened: OpenedBatches, found: OutOfRange) -> None:
     """Opens the batches of record sets (sets with their frames) and adds their records to the spill, some at a time.
-    found: takes numbers that are out of range."""
+    found: collects numbers that are out of range."""
     numbers = _Numbers()
     set_of_batch = np.repeat(np.arange(sets.num_rows), sets["n_batches"].to_numpy())
     shared = sets.select(_OF_SET)
@@ -98,7 +100,7 @@ def _flush(spill: Spill, shared: pa.Table, rows: list[dict[str, Any]], of_set: l
 
 
 def _bytes_in(row: dict[str, Any]) -> int:
-    """The bytes of what comes from the record itself, and may be long."""
+    """Returns the size of the fields that come from the record itself, and may be long."""
     texts = (row.get("key"), row.get("value"), *row.get("header_names", ()), *row.get("header_values", ()))
     return sum(len(text) for text in texts if text)
 

@@ -1,4 +1,4 @@
-"""Which columns of `requests` come from which fields of Kafka's messages."""
+"""Columns of `requests` that are taken from fields of Kafka's messages."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +17,7 @@ from kafkascope_parsers.schema import MessageType, Node
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A column, the fields it comes from (the first that has a value), and the values that stand for none."""
+    """A column, the fields from which it is taken (the first that has a value), and the values that mean null."""
 
     column: str
     paths: tuple[str, ...]
@@ -71,7 +71,7 @@ class FactColumns:
         self.texts = {f.column: TextColumn(n) for f in texts}
 
     def put(self, message: MessageType, columns: Columns, frames: NDArray[np.int64]) -> None:
-        """Takes the facts of decoded messages; frames[i] is the frame of decoded row i."""
+        """Takes the columns from decoded messages; frames[i] is the frame of decoded row i."""
         for fact in self._ints:
             for node in nodes_of(message, fact.paths):
                 if not columns.has(node):
@@ -89,24 +89,24 @@ class FactColumns:
                 self.texts[fact.column].put(frames[rows], texts if node.level == 0 else texts.take(pa.array(pick)))
 
     def arrow(self) -> dict[str, pa.Array]:
-        """All columns, as the contract types them."""
+        """Returns all columns, with the types of the contract."""
         out = {name: column.arrow() for name, column in (self.ints | self.texts).items()}
         if "coordinator_type" in out:
             named = _named(out["coordinator_type"], COORDINATOR_TYPES)
             before_types = pc.if_else(pc.is_valid(out["coordinator_key"]), COORDINATOR_TYPES[0], None)
-            out["coordinator_type"] = pc.coalesce(named, before_types)  # version 0 knows groups only
+            out["coordinator_type"] = pc.coalesce(named, before_types)  # version 0 only knows groups
         return out | {name: out[name].cast(pa.bool_()) for name in self._flags}
 
 
 @cache
 def nodes_of(message: MessageType, paths: tuple[str, ...]) -> tuple[Node, ...]:
-    """The fields of those paths that the message has in any version."""
+    """Returns the fields of those paths that the message has in any version."""
     by_path = {node.path: node for node in message.slots}
     return tuple(by_path[path] for path in paths if path in by_path)
 
 
 def _first_of_each_row(columns: Columns, node: Node) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(rows, index): decoded rows that have the node, and the index of the node's first instance in each."""
+    """Returns (rows, index): decoded rows that have the node, and the index of the node's first instance in each."""
     rows = columns.row(node)
     if node.level == 0:
         return rows, np.arange(len(rows))
@@ -114,6 +114,6 @@ def _first_of_each_row(columns: Columns, node: Node) -> tuple[NDArray[np.int64],
 
 
 def _named(codes: pa.Array, names: tuple[str, ...]) -> pa.Array:
-    """Codes as names; null for a code that has none."""
+    """Returns codes as names; null for a code that has none."""
     numbers = codes.fill_null(-1).to_numpy()
     return pa.array(names).take(pa.array(numbers, mask=(numbers < 0) | (numbers >= len(names))))

@@ -1,8 +1,8 @@
 """Saves the open state of a scan to a file, and loads it: open connections, half frames, requests without an answer.
 
-The file is a pickle of a few known classes. Loading builds objects of these and nothing else: a pickle that names
-anything else (one that somebody made to run code) is refused. It holds pieces of the captured streams as they were on
-the wire, so only its owner may read it, like the captures.
+The file is a pickle of a few known classes. Loading only builds objects of these: a pickle that names anything else
+(such as one that was made to run code) is refused. It holds parts of the captured streams, so only its owner may read
+it, like the captures.
 """
 
 import io
@@ -46,19 +46,19 @@ _OTHERS = frozenset(
         ("pyarrow.lib", "type_for_alias"),
     }
 )
-"""What states consist of beside our own classes. `getitem` makes the generic alias of a class: Growing[np.void]."""
+"""Names in states besides our own classes. `getitem` makes the generic alias of a class: Growing[np.void]."""
 
 
 def save_state(file: Path, state: object) -> None:
-    """Writes a state; only the owner can read the file. Raises OSError."""
-    file.unlink(missing_ok=True)  # one that was there has rights of its own
+    """Writes a state to a file that only its owner can read. Raises OSError."""
+    file.unlink(missing_ok=True)  # an existing file has its own permissions
     file.touch(mode=0o600)
     with file.open("wb") as out:
         pickle.dump(state, out, protocol=5)
 
 
 def table_bytes(table: pa.Table) -> bytes:
-    """A table as a part of a state, whatever its types."""
+    """Returns a table as bytes for a state, whatever its types."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(unify_dictionaries=True)) as writer:
         writer.write_table(table)
@@ -66,13 +66,13 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 def table_of(data: bytes) -> pa.Table:
-    """The table of `table_bytes`."""
+    """Returns the table from the result of `table_bytes`."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_all()
 
 
 def load_state(file: Path) -> Any:
-    """The state that `save_state` wrote. Raises UsageError where the file is damaged or is something else."""
+    """Returns the state that `save_state` wrote. Raises UsageError where the file is damaged or is something else."""
     try:
         return _Loader(io.BytesIO(file.read_bytes())).load()
     except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, TypeError, ValueError) as error:
@@ -80,10 +80,10 @@ def load_state(file: Path) -> Any:
 
 
 class _Loader(pickle.Unpickler):
-    """Loads our own classes and _OTHERS."""
+    """Loads our own classes and those in _OTHERS."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """The class that a pickle names. Raises UnpicklingError for any that states do not consist of."""
+        """Returns the class that a pickle names. Raises UnpicklingError for a class that states do not contain."""
         if (module, name) in _OTHERS:
             return super().find_class(module, name)
         if module.startswith(_OURS) and "." not in name:

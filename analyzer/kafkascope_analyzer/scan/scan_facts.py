@@ -1,8 +1,8 @@
-"""What a scan keeps apart, while it spills rows, for the connections of other buckets.
+"""Small tables of spilled rows that the connections of other buckets need, picked during the scan.
 
-These are small tables, spilled under names of their own (`facts.*`), which the main process reads (shared_facts). A
-picker gets one spilled batch and returns the few rows of it that others need. It is called for every batch, so it has
-to be cheap where there is nothing to pick.
+They are spilled under names of their own (`facts.*`), and the main process reads them (resolve.shared_facts). A picker
+gets one spilled batch and returns the few rows of it that others need. It is called for every batch, so it has to be
+cheap where there is nothing to pick.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,10 +28,10 @@ from kafkascope_parsers.machine import Columns
 
 Picker = Callable[[pa.Table], pa.Table | None]
 PartitionPicker = Callable[[pa.Table, int, str], pa.Table | None]
-"""Takes partition rows, the API key and the direction."""
+"""Function of partition rows, the API key and the direction."""
 
 MessagePicker = Callable[[Columns, NDArray[np.void]], pa.Table | None]
-"""Takes decoded requests of one API and the frame of each."""
+"""Function of decoded requests of one API and the frame of each."""
 
 REQUEST_PICKERS: Mapping[str, Picker] = {
     FAILED_REQUESTS: pick_failed_requests,
@@ -44,13 +44,13 @@ REQUEST_PICKERS: Mapping[str, Picker] = {
     transaction_picks.COORDINATOR_REQUESTS: transaction_picks.pick_coordinator_requests,
     transaction_picks.READERS: transaction_picks.pick_read_committed,
 }
-"""Name of the spilled table -> what picks its rows from settled requests (scan.exchanges.SETTLED_SCHEMA)."""
+"""Name of the spilled table -> the picker of its rows from completed requests (scan.exchanges.SETTLED_SCHEMA)."""
 ERROR_PICKERS: Mapping[str, Picker] = {}
-"""The same for spilled rows of `errors`."""
+"""Name of the spilled table -> the picker of its rows from spilled rows of `errors`."""
 PARTITION_PICKERS: Mapping[str, PartitionPicker] = {transaction_picks.BLOCKED: transaction_picks.pick_blocked}
-"""The same for spilled rows of `partitions` of one message."""
+"""Name of the spilled table -> the picker of its rows from spilled rows of `partitions` of one message."""
 MESSAGE_PICKERS: Mapping[int | None, tuple[str, MessagePicker]] = {
     ADD_PARTITIONS_TO_TXN: (transaction_picks.LEADERS_REQUESTS, transaction_picks.pick_leaders_requests),
     WRITE_TXN_MARKERS: (transaction_picks.MARKERS, transaction_picks.pick_markers),
 }
-"""API key -> name of the spilled table and what picks its rows from decoded requests."""
+"""API key -> name of the spilled table and the picker of its rows from decoded requests."""

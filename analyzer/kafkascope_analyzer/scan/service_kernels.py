@@ -1,4 +1,4 @@
-"""Kernels that follow how topic-partitions are served, one response after the other."""
+"""Kernels that follow the responses for each topic-partition, one after the other."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from kafkascope_parsers.kernels import inlined, kernel
 
 MILLISECOND = 1_000_000
 LEAST_PAUSE_NS = LEAST_STALL_MS * MILLISECOND
-"""Shorter pauses and waits are no events."""
+"""Shortest pause or wait that is an event."""
 UNKNOWN_DELAY = np.iinfo(np.int64).max
 NO_MATCH = -1
 """The result of match_requests for a response without a request."""
@@ -23,8 +23,8 @@ FETCHED = np.dtype(
         ("n_records", np.int64),
     ]
 )
-"""Records of one topic-partition in a response to Fetch: when it came, the number of the request on the connection,
-offsets (first_offset -1: only transaction markers), time of the first record (-1: not known)."""
+"""Records of one topic-partition in a response to Fetch: its time, the number of the request on the connection, offsets
+(first_offset -1: only transaction markers), time of the first record (-1: not known)."""
 RUN = np.dtype(
     [
         ("first_ns", np.int64),
@@ -42,16 +42,17 @@ RUN = np.dtype(
         ("least_delay_ns", np.int64),
     ]
 )
-"""Responses that brought records of a topic-partition on a connection without a wait between them. next_offset: after
-the last one; created_ns: when the first of them was created, if the quickest record so far took no time; n_young: how
-many brought a first record that took less than LEAST_PAUSE_NS longer than that one; last_answer_offset: the first
-offset of the last response; before_last_ns: the response before that, 0 for none; least_delay_ns: the shortest time
-between the time of a record and the response that brought it; n is 0 where there was none yet."""
+"""Consecutive responses with records of a topic-partition on a connection, without a wait between them. next_offset:
+offset after the last record; created_ns: when the first record was created, assuming that the quickest record so far
+took no time; n_young: number of responses whose first record took less than LEAST_PAUSE_NS longer than that one;
+last_answer_offset: the first offset of the last response; before_last_ns: time of the previous response, 0 for none;
+least_delay_ns: the shortest time between the time of a record and its response; n is 0 where there was no response yet.
+"""
 
 
 @inlined
 def _extend(run, row, late_ns):  # type: ignore[no-untyped-def]
-    """Adds a response to a run, or begins it where n is 0. late_ns: how much longer its first record took than the
+    """Adds a response to a run, or begins the run where n is 0. late_ns: how much longer its first record took than the
     quickest one."""
     next_offset = row["last_offset"] + 1
     run["before_last_ns"] = run["last_ns"] if run["n"] > 0 else 0
@@ -73,12 +74,12 @@ def _extend(run, row, late_ns):  # type: ignore[no-untyped-def]
 
 @kernel
 def follow_fetched(slots, rows, runs, ended, ended_slots):  # type: ignore[no-untyped-def]
-    """Adds responses to the runs of their connections and topic-partitions; returns how many runs ended.
+    """Adds responses to the runs of their connections and topic-partitions; returns the number of runs that ended.
 
-    slots[i]: the place in `runs` of rows[i] (FETCHED), in order of time for each. ended, ended_slots: the runs (RUN)
-    that ended, and their places. A run ends before a response that comes LEAST_PAUSE_NS or more after the one before
-    it, unless it brings, without a gap, a record that is as young as records here are when they come: then there was
-    nothing to bring.
+    slots[i]: the index in `runs` of rows[i] (FETCHED), in order of time for each. ended, ended_slots: the runs (RUN)
+    that ended, and their indices. A run ends before a response that comes LEAST_PAUSE_NS or more after the previous
+    one, unless the response continues without a gap with a record of the usual age: then there were no records to
+    deliver.
     """
     n_ended = 0
     for i in range(len(slots)):
@@ -111,12 +112,12 @@ def follow_fetched(slots, rows, runs, ended, ended_slots):  # type: ignore[no-un
 def measure_clocks(
     conn: NDArray[np.int64], distance_ns: NDArray[np.int64], edges: NDArray[np.int64], clocks: NDArray[np.int64]
 ) -> None:
-    """Adds the distances between creating and sending batches to the clocks of their connections.
+    """Adds the distances between creation and sending of batches to the clocks of their connections.
 
-    distance_ns[i]: UNKNOWN_DELAY where it is not known. clocks[conn]: the shortest distance; how many distances were no
-    longer than the shortest so far plus each edge, and more than the edge before; last, the shortest distance that the
-    others are compared with. When the shortest has fallen below that by more than the last edge, the distances before
-    are longer than every edge: create times that run faster than the clock (a mirror that catches up) make it fall
+    distance_ns[i]: UNKNOWN_DELAY where it is not known. clocks[conn]: the shortest distance; the number of distances
+    that exceeded the shortest so far by at most each edge, and more than the previous edge; last, the shortest distance
+    with which the others are compared. When the shortest has fallen below that by more than the last edge, all earlier
+    distances exceed every edge: create times that run faster than the clock (a mirror that catches up) make it fall
     again and again.
     """
     for i in range(len(conn)):
@@ -140,9 +141,9 @@ def measure_clocks(
 
 @kernel
 def match_requests(sent, answered, table, matches):  # type: ignore[no-untyped-def]
-    """Finds the request of each response: matches[i] is the row of `sent` that has both numbers of answered[i], or
-    NO_MATCH. sent, answered: int64[n, 2], connection with request, and topic-partition; table: a power of two, twice as
-    long as `sent` or more, all NO_MATCH."""
+    """Finds the request of each response: matches[i] is the row of `sent` with both numbers of answered[i], or
+    NO_MATCH. sent, answered: int64[n, 2], connection with request, and topic-partition; table: its size a power of two,
+    at least twice the length of `sent`, all NO_MATCH."""
     mask = len(table) - 1
     for i in range(len(sent)):
         at = spread(sent[i, 0], sent[i, 1]) & mask

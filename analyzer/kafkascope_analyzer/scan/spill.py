@@ -1,7 +1,7 @@
-"""Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, written and read batch by
-batch. They are compressed: most columns of a row are null, so a tenth of the bytes or less is left. Each batch may have
-dictionaries of its own. A table has a file for each part: what one run over captures has spilled. What a scan spills
-when it ends, and what is spilled between the passes, is a part of its own, the last one, which is made anew when
+"""Rows that are kept on disk between the two passes over a bucket: Arrow IPC streams, written and read batch by batch.
+They are compressed to a tenth or less, because most columns of a row are null. Each batch may have dictionaries of its
+own. A table has a file for each part: the rows that one run over captures has spilled. Rows that a scan spills when it
+ends, and those that are spilled between the passes, are a part of their own, the last one, which is made again when
 further captures are appended.
 """
 
@@ -13,14 +13,15 @@ from pathlib import Path
 import pyarrow as pa
 
 END = 999_999
-"""The number of the part that is spilled anew by each run: by the end of a scan, and between the passes."""
+"""The number of the part that each run spills again: at the end of a scan, and between the passes."""
 GATHERED_ROWS = 1 << 16
 GATHERED_BYTES = 16 << 20
-"""What `gather` holds of a table before it is written: reading many small batches costs more than their rows."""
+"""Most bytes of a table that `gather` holds before they are written: reading many small batches costs more than their
+rows."""
 
 
 class Spill:
-    """The files of one bucket, by table name. A table's columns are those of its first rows. part: the one that is
+    """The files of one bucket, by table name. A table's columns are those of its first rows. part: the part that is
     written; the first is given where the directory holds earlier ones."""
 
     def __init__(self, directory: Path, part: int = 0) -> None:
@@ -32,7 +33,7 @@ class Spill:
         self._gathered_rows: Counter[str] = Counter()
         self._gathered_bytes: Counter[str] = Counter()
         self.n_rows: Counter[str] = Counter()
-        """Rows of each table that were written."""
+        """Number of written rows by table."""
 
     def gather(self, name: str, table: pa.Table) -> None:
         """Adds a few rows to a table, which are written when there are many, or at the end."""
@@ -68,11 +69,11 @@ class Spill:
         self._writers = {}
 
     def begin_end(self) -> None:
-        """Ends all files; what follows is what the scan spills when it ends."""
+        """Ends all files; further rows belong to the part of the scan's end."""
         self.begin_part(END)
 
     def begin_part(self, part: int) -> None:
-        """Ends all files; what follows is of that part."""
+        """Ends all files; further rows belong to that part."""
         self.close()
         self.part = part
 
@@ -84,9 +85,8 @@ def _file(directory: Path, name: str, part: int) -> Path:
 def read_spill(
     directory: Path, name: str, columns: list[str] | None = None, part: int | None = None
 ) -> Iterator[pa.Table]:
-    """The rows of a spilled table, in the order written; none when nothing was spilled. columns: all where not given;
-    others are not read. part: of one part; of all where it is not given. Small batches that follow each other are
-    joined.
+    """Yields the rows of a spilled table, in the order written; none when nothing was spilled. columns: the columns to
+    read, all by default. part: only this part, all by default. Small consecutive batches are joined.
     """
     return joined_batches(spilled_batches(directory, name, columns, part))
 
@@ -94,10 +94,10 @@ def read_spill(
 def spilled_batches(
     directory: Path, name: str, columns: list[str] | None = None, part: int | None = None
 ) -> Iterator[pa.Table]:
-    """The rows as of `read_spill`, in the batches in which they were written."""
+    """Yields the rows like `read_spill`, but in the batches in which they were written."""
     for path in _files(directory, name) if part is None else _file_if_there(directory, name, part):
         with (
-            pa.OSFile(str(path)) as source,  # mapped pages would count as resident
+            pa.OSFile(str(path)) as source,  # mapped pages would count as resident memory
             pa.ipc.open_stream(source, options=_options(source, columns)) as reader,
         ):
             for batch in reader:
@@ -105,9 +105,9 @@ def spilled_batches(
 
 
 def joined_batches(batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows of batches that follow each other in larger ones, of GATHERED_ROWS rows at most where none has more by
-    itself: of captures that were appended hour by hour each has its own, and many small batches cost more than their
-    rows."""
+    """Yields the rows of consecutive batches in larger ones, of at most GATHERED_ROWS rows unless a batch has more by
+    itself: when captures are appended hour by hour, each has its own batches, and many small batches cost more than
+    their rows."""
     waiting, n_rows = list[pa.Table](), 0
     for batch in batches:
         if waiting and n_rows + batch.num_rows > GATHERED_ROWS:
@@ -120,13 +120,13 @@ def joined_batches(batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _one_table(batches: list[pa.Table]) -> pa.Table:
-    """The rows of some batches as one."""
+    """Returns the rows of some batches as one table."""
     return batches[0] if len(batches) == 1 else pa.concat_tables(batches).combine_chunks()
 
 
 def _files(directory: Path, name: str) -> list[Path]:
-    """The files of a table, in the order written. (There are some thousand in all, and this is called for each table
-    that is read, more often than once.)"""
+    """Returns the files of a table, in the order written. (There are some thousand files in all, and this is called
+    more than once for each table.)"""
     begin, end = len(name) + 1, len(_file(directory, name, END).name)
     files = os.listdir(directory) if directory.exists() else ()
     named = (each for each in files if len(each) == end and each.startswith(name))
@@ -139,8 +139,8 @@ def _file_if_there(directory: Path, name: str, part: int) -> list[Path]:
 
 
 def _options(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
-    """Options that read those columns, in the file's order. Arrow's threads would take more time than the columns of a
-    batch take."""
+    """Returns options that read those columns, in the file's order. Arrow's threads would take more time than the
+    columns of a batch take."""
     if columns is None:
         return pa.ipc.IpcReadOptions(use_threads=False)
     with pa.ipc.open_stream(source) as reader:
@@ -150,7 +150,7 @@ def _options(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOpti
 
 
 def spilled_columns(directory: Path, name: str, part: int) -> list[str]:
-    """The columns of a spilled table in one part; none where it has no rows there."""
+    """Returns the columns of a spilled table in one part; none where it has no rows there."""
     for path in _file_if_there(directory, name, part):
         with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as reader:
             return list(reader.schema.names)
@@ -163,17 +163,17 @@ def is_spilled(directory: Path, name: str) -> bool:
 
 
 def spilled_parts(directory: Path, names: Collection[str]) -> list[int]:
-    """The parts of some spilled tables, in the order written."""
+    """Returns the parts of some spilled tables, in the order written."""
     return sorted({_part_of(path) for name in names for path in _files(directory, name)})
 
 
 def spilled_tables(directory: Path) -> list[str]:
-    """Names of the tables of a bucket."""
+    """Returns the names of the tables of a bucket."""
     return sorted({path.name.rsplit(".", 2)[0] for path in directory.glob("*.arrow")})
 
 
 def settled_files(directory: Path) -> list[Path]:
-    """The files of all parts but the one that the scan's end has spilled."""
+    """Returns the files of all parts but the one of the scan's end."""
     return sorted(path for path in directory.glob("*.arrow") if _part_of(path) != END)
 
 
@@ -184,7 +184,7 @@ def remove_spilled(directory: Path, names: Collection[str]) -> None:
 
 
 def next_part(directory: Path) -> int:
-    """The number of the part after those that are there."""
+    """Returns the number of the part after the existing ones."""
     return max(map(_part_of, directory.glob("*.arrow")), default=-1) + 1
 
 

@@ -1,4 +1,4 @@
-"""What a TLS handshake showed, as notes: the columns of `connections` that begin with `tls_`, each with its text."""
+"""Notes about TLS handshakes: the columns of `connections` that begin with `tls_`, each with its text."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ from kafkascope_parsers.tls.ja4 import ja4
 from kafkascope_parsers.tls.suite_names import GREASE, group_name, suite_name
 
 _LISTED_LIMIT = 512
-"""Members of a list that are kept: a client offers some twenty suites; there are not 400."""
+"""Most members of a list that are kept: a client offers some twenty cipher suites; there are less than 400."""
 NO_CERTIFICATE, CERTIFICATE, NOT_ASKED = "missing", "sent", "not_asked"
 _SIDES = ("client", "server")
 
 
 def handshake_notes(facts: HandshakeFacts) -> dict[str, str]:
-    """What a handshake showed, by column; nothing of what it did not show."""
+    """Returns the facts of a handshake by column, without missing ones."""
     client, server = facts.client, facts.server
     found = _of_client(client) if client is not None else {}
     found |= _of_server(server) if server is not None else {}
@@ -36,7 +36,7 @@ def handshake_notes(facts: HandshakeFacts) -> dict[str, str]:
 
 
 def certificate_notes(sent: TlsCertificates) -> dict[str, str]:
-    """What certificates of a handshake that was decrypted say, by column."""
+    """Returns the facts in the certificates of a decrypted handshake, by column."""
     found = _of_certificate(_SIDES[not sent.is_client], sent.chain)
     if sent.is_client:
         found["tls_client_certificate"] = CERTIFICATE if sent.chain else NO_CERTIFICATE
@@ -65,7 +65,7 @@ def _of_server(hello: Hello) -> dict[str, str | None]:
 
 
 def _times(facts: HandshakeFacts) -> dict[str, str | None]:
-    """How long the handshake took, and its parts."""
+    """Returns the duration of the handshake, and of its parts."""
     return {
         "tls_handshake_us": _apart_us(facts.begun_ns, facts.ended_ns),
         "tls_server_us": _apart_us(facts.asked_ns, facts.answered_ns),
@@ -74,14 +74,14 @@ def _times(facts: HandshakeFacts) -> dict[str, str | None]:
 
 
 def _client_certificate(facts: HandshakeFacts) -> str | None:
-    """Whether the client sent a certificate; None where handshakes do not say so in clear."""
+    """Returns whether the client sent a certificate; None where the handshake does not show it in clear."""
     if facts.client_certificates is not None:
         return CERTIFICATE if facts.client_certificates else NO_CERTIFICATE
     return NOT_ASKED if facts.server_certificates and not facts.asks_client else None
 
 
 def _of_certificate(side: str, chain: tuple[bytes, ...]) -> dict[str, str | None]:
-    """What the first certificate of a list, that of its sender, says."""
+    """Returns the facts in the first certificate of a list, which is its sender's."""
     facts = read_certificate(chain[0]) if chain else None
     if facts is None:
         return {}
@@ -97,7 +97,7 @@ def _of_certificate(side: str, chain: tuple[bytes, ...]) -> dict[str, str | None
 
 
 def _listed(names: "Iterator[str | None] | tuple[str, ...]") -> str | None:
-    """A list as one text; None where it is empty."""
+    """Returns a list as one text; None where it is empty."""
     return LIST_SEPARATOR.join([name for name in names if name][:_LISTED_LIMIT]) or None
 
 

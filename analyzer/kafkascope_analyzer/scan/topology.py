@@ -1,8 +1,8 @@
-"""Rows of `topology`: what messages say about the cluster: brokers, leaders, coordinators, controllers, topic ids.
+"""Rows of `topology`: facts about the cluster in messages: brokers, leaders, coordinators, controllers, topic ids.
 
-Clients learn it from answers. With ZooKeeper (and while a cluster migrates to KRaft) the controller also sends it to
-the brokers: LeaderAndIsr and UpdateMetadata name leaders, epochs and every listener of every broker
-(KafkaController, ControllerChannelManager).
+Clients get them in responses. With ZooKeeper (and while a cluster migrates to KRaft) the controller also sends them to
+the brokers: LeaderAndIsr and UpdateMetadata name leaders, epochs and every listener of every broker (KafkaController,
+ControllerChannelManager).
 """
 
 from collections.abc import Callable
@@ -35,12 +35,12 @@ SPILL_SCHEMA = pa.schema(
         ("from_controller", pa.bool_()),
     ]
 )
-"""Columns of `topology_rows`; `row` is the index of the frame; from_controller: whether the controller says so in a
-request to a broker, which is never out of date as an answer may be.
+"""Columns of `topology_rows`; `row` is the index of the frame; from_controller: whether the fact is in a request of the
+controller to a broker, which is never out of date as a response may be.
 """
 NO_TOPOLOGY = SPILL_SCHEMA.empty_table()
 _NEEDED = ("node_id", "port", "partition")
-"""A fact whose message has no such number, or one that is out of range, is none."""
+"""Numbers without which, or out of range, there is no fact."""
 
 _MOVED = np.array(
     [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")], np.int64
@@ -48,16 +48,16 @@ _MOVED = np.array(
 _NO_ERROR = 0
 
 Reader = Callable[[Columns, NDArray[np.int64]], pa.Table]
-"""Takes (decoded columns, frame of each decoded row)."""
+"""Function of (decoded columns, frame of each decoded row)."""
 Stated = Callable[[Columns, Node], NDArray[np.bool_]]
-"""Takes the node of a field; says which of its instances state a fact."""
+"""Function of the columns and the node of a field; returns which of the field's instances state a fact."""
 Sources = Callable[[MessageType, Node], dict[str, Node | None]]
-"""Takes a message and the node of a field; gives the nodes of columns, each at or above the field's level."""
+"""Function of a message and the node of a field; returns the nodes of columns, each at or above the field's level."""
 
 
 def topology_rows(columns: Columns, frames: NDArray[np.int64], api_name: str, direction: Direction) -> pa.Table:
-    """The facts that decoded messages of an API and direction contain. frames[i] is the frame of decoded row i.
-    Columns: SPILL_SCHEMA.
+    """Returns the facts in decoded messages of an API and direction. frames[i] is the frame of decoded row i. Columns:
+    SPILL_SCHEMA.
     """
     found = [read(columns, frames) for read in _READERS[direction].get(api_name, ())]
     found = [table for table in found if table.num_rows]
@@ -65,13 +65,13 @@ def topology_rows(columns: Columns, frames: NDArray[np.int64], api_name: str, di
 
 
 def _one(columns: Columns, path: str) -> Node | None:
-    """The node of a path, if the message has it and this batch may hold values of it."""
+    """Returns the node of a path, if the message has it and this batch may hold values of it."""
     nodes = nodes_of(columns.message, (path,))
     return nodes[0] if nodes and columns.has(nodes[0]) else None
 
 
 def _column(columns: Columns, leaf: Node, keep: NDArray[np.int64], field: pa.Field, node: Node | None) -> pa.Array:
-    """Values of a node that stands at or above leaf's level, for the kept instances of leaf's level."""
+    """Returns values of a node at or above leaf's level, for the kept instances of leaf's level."""
     if pa.types.is_string(field.type):
         return outer_text(columns, leaf, node, keep)
     if node is None or not columns.has(node):
@@ -85,8 +85,8 @@ def _no_sources(message: MessageType, leaf: Node) -> dict[str, Node | None]:
 
 
 def _facts(kind: str, leaf_path: str, stated: Stated, sources: Sources = _no_sources, /, **paths: str) -> Reader:
-    """A reader of the facts of a kind, of which a message has one per instance of a field. sources, paths: of the
-    columns; a message that lacks the node id states none.
+    """Returns a reader of the facts of a kind, of which a message has one per instance of a field. sources, paths:
+    nodes of the columns; a message that lacks the node id states none.
     """
 
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
@@ -129,32 +129,33 @@ def _is_name(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
 
 
 def _brokers(node_id: str, host: str, port: str, **rack: str) -> Reader:
-    """A reader of the brokers that a message lists: paths of the node id, and of the host, port and rack beside or
-    around it. One row is read per host.
+    """Returns a reader of the brokers that a message lists: paths of the node id, and of the host, port and rack beside
+    or around it. One row is read per host.
     """
     return _facts("broker", host, _is_text, node_id=node_id, host=host, port=port, cluster_id="cluster_id", **rack)
 
 
 def _broker_list(array: str, node_id: str) -> Reader:
-    """A reader of an array that has one element per broker."""
+    """Returns a reader of an array that has one element per broker."""
     return _brokers(f"{array}[].{node_id}", f"{array}[].host", f"{array}[].port", rack=f"{array}[].rack")
 
 
 def _partition_of(message: MessageType, leaf: Node) -> dict[str, Node | None]:
-    """The partition that stands beside the leaf, and the name and id of its topic in the same layout of the message."""
+    """Returns the partition beside the leaf, and the name and id of its topic in the same layout of the message."""
     place = next(p for p in partition_fields(message) if p.partition.level == leaf.level)
     return {"topic": place.topic, "topic_id": place.topic_id, "partition": place.partition}
 
 
 def _leaders(leader: str, stated: Stated = _is_node) -> Reader:
-    """A reader of the leaders that a message names beside partitions; leader: the path of the leader's id."""
+    """Returns a reader of the leaders that a message names beside partitions; leader: the path of the leader's id."""
     epoch = f"{leader.removesuffix('_id')}_epoch"
     return _facts("leader", leader, stated, _partition_of, node_id=leader, leader_epoch=epoch)
 
 
 def _hints(prefix: str, codes_with_leader: NDArray[np.int64] = _MOVED) -> Reader:
-    """A reader of the current leader that an answer names beside one of these error codes: by default those that say
-    that the leader moved (KIP-951). Without one, ShareFetch and ShareAcknowledge hold node 0, which is nobody.
+    """Returns a reader of the current leader that a response names beside one of these error codes: by default the
+    codes for a moved leader (KIP-951). Without such a code, ShareFetch and ShareAcknowledge hold node 0, which means
+    nobody.
     """
 
     def has_leader(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
@@ -166,8 +167,8 @@ def _hints(prefix: str, codes_with_leader: NDArray[np.int64] = _MOVED) -> Reader
 
 
 def _coordinators(prefix: str = "") -> Reader:
-    """A reader of coordinators. FindCoordinator from v4 on names its keys; before, the key is the request's, which the
-    caller knows.
+    """Returns a reader of coordinators. FindCoordinator from v4 on names its keys; before, the key is in the request,
+    which the caller has.
     """
 
     def is_found(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
@@ -197,7 +198,7 @@ _PARTITION_STATES = (
     _leaders("ungrouped_partition_states[].leader"),
     _leaders("topic_states[].partition_states[].leader"),
 )
-"""What LeaderAndIsr and UpdateMetadata say of partitions: one by one in early versions, and by topic."""
+"""Paths of partitions in LeaderAndIsr and UpdateMetadata: one by one in early versions, and by topic."""
 _RESPONSE_READERS: dict[str, tuple[Reader, ...]] = {
     "Metadata": (
         _broker_list("brokers", "node_id"),
@@ -216,9 +217,9 @@ _RESPONSE_READERS: dict[str, tuple[Reader, ...]] = {
     "ShareAcknowledge": (_ENDPOINTS, _SHARE_HINTS),
     "CreateTopics": (_TOPICS,),
 }
-"""Where answers name brokers, leaders, coordinators, controllers, the cluster and topics. The raft log's leader, which
-DescribeQuorum names, is the active controller; it names itself also in each answer to a Fetch of that log, and is all
-that shows which controller answers before 3.9, which has no endpoints in these answers (KIP-853).
+"""Readers of responses that name brokers, leaders, coordinators, controllers, the cluster and topics. The raft log's
+leader, which DescribeQuorum names, is the active controller. It also names itself in each response to a Fetch of that
+log: before 3.9, when these responses have no endpoints (KIP-853), only this shows which controller answers.
 """
 _LIVE_BROKERS = "live_brokers[].endpoints[]"
 _REQUEST_READERS: dict[str, tuple[Reader, ...]] = {
@@ -235,7 +236,7 @@ _REQUEST_READERS: dict[str, tuple[Reader, ...]] = {
     ),
     "StopReplica": (_CONTROLLER,),
 }
-"""What the controller of a ZooKeeper cluster, or of one that migrates, sends to its brokers."""
+"""Readers of the requests that the controller of a ZooKeeper cluster, or of one that migrates, sends to its brokers."""
 _READERS: dict[Direction, dict[str, tuple[Reader, ...]]] = {
     "response": _RESPONSE_READERS,
     "request": _REQUEST_READERS,

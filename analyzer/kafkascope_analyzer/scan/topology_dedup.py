@@ -1,11 +1,11 @@
 """Drops facts that repeat an earlier one: every Metadata response repeats the whole cluster, but the table topology has
-rows for changes only. What different clusters say is never a repetition.
+only changes. Facts about different clusters are never repetitions of each other.
 
-The rule does not depend on which connections were read together, or in what pieces. A fact that carries its own age (a
-leader with its epoch), or that never returns to an older value, is kept when it occurs first. Any other is kept when it
-differs from the one before, and of a value that occurs more than once within WINDOW_NS by the clock the first time
-counts. `FirstOccurrences` is the part of the rule that every reader of some connections can apply alone: it keeps at
-least all that are wanted. `only_changes` applies it to all facts in their order."""
+The rule does not depend on which connections were read together, or in what pieces. A fact that has its own age (a
+leader with its epoch), or that never returns to an older value, is kept at its first occurrence. Any other is kept when
+it differs from the previous one; of repeated values within WINDOW_NS the first one counts. `FirstOccurrences` is the
+part of the rule that can be applied to some connections alone: it keeps at least all changes. `only_changes` applies
+the rule to all facts in their order."""
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ _KEY = {
     "cluster": ("cluster_id",),
     "topic": ("topic", "topic_id"),
 }
-"""What a fact is about, by its kind; the other columns are what it says."""
+"""The columns that identify the subject of a fact, by its kind; the other columns are its content."""
 _VALUE = {
     "broker": ("rack",),
     "leader": ("node_id", "leader_epoch"),
@@ -32,23 +32,23 @@ _VALUE = {
     "topic": (),
 }
 _WITH_EPOCH = ("leader", "controller")
-"""Kinds that carry their age in most versions."""
+"""Kinds that have an epoch, and so an age, in most versions."""
 _SEPARATOR = "\x1f"
 
 WINDOW_NS = 1_000_000_000
-"""Far below the time that leadership takes to move and to return."""
+"""Window of repetitions: far less than the time that leadership takes to move and to return."""
 REMEMBERED_WINDOWS = 64
-"""Windows back from the latest whose facts are remembered: a response that waits for its rest comes that much late.
-One later still is kept twice, and dropped when all are in order."""
+"""Number of latest windows whose facts are remembered: an incomplete response is delayed by at most that. A fact that
+is later still is kept twice, and dropped when all are in order."""
 
 
 _Fact = tuple[int, str]
-"""What a fact is said of, and the fact as a text."""
+"""The scope of a fact, and the fact as a text."""
 
 
 class FirstOccurrences:
-    """Remembers when each fact occurred first: as many entries as each cluster has brokers, leader epochs, coordinators
-    and topics.
+    """Remembers the first occurrence of each fact: as many entries as each cluster has brokers, leader epochs,
+    coordinators and topics.
     """
 
     def __init__(self) -> None:
@@ -56,8 +56,8 @@ class FirstOccurrences:
         self._recent: dict[int, dict[_Fact, int]] = {}
 
     def only_first(self, facts: pa.Table, scopes: NDArray[np.int64]) -> pa.Table:
-        """The facts that did not occur before or, as far as is known, at the same time. facts: topology rows with
-        ts_ns, in any order; scopes: a number for what each is said of, which is one cluster or a part of one.
+        """Returns the facts that did not occur before or, as far as is known, at the same time. facts: topology rows
+        with ts_ns, in any order; scopes: a number for the scope of each fact, which is one cluster or a part of one.
         """
         if not facts.num_rows:
             return facts
@@ -83,7 +83,7 @@ class FirstOccurrences:
         return facts.take(pa.array(np.sort(order[kept])))
 
     def _note(self, fact: _Fact, window: int, ts_ns: int) -> int:
-        """Notes when a fact occurred; returns the earliest time before, or this one's where there is none."""
+        """Notes the time of a fact; returns the earliest time before, or this one's where there is none."""
         occurrences = self._first if window < 0 else self._recent.setdefault(window, {})
         before = occurrences.get(fact, ts_ns)
         occurrences[fact] = min(before, ts_ns)
@@ -96,7 +96,7 @@ class FirstOccurrences:
 
 
 def only_changes(facts: pa.Table) -> pa.Table:
-    """The facts that are changes, in their order, which is that of time. facts: topology rows with ts_ns."""
+    """Returns the facts that are changes, in their order, which is that of time. facts: topology rows with ts_ns."""
     if not facts.num_rows:
         return facts
     texts, returns = _texts(facts).indices.to_numpy(), _returns(facts)
@@ -113,8 +113,9 @@ def only_changes(facts: pa.Table) -> pa.Table:
 
 
 def _returns(facts: pa.Table) -> NDArray[np.bool_]:
-    """Whether each fact may be true again after something else was: a coordinator; a leader or controller without an
-    epoch; and what the controller says of a topic without an id, as a topic that is made anew begins with epoch 0.
+    """Whether each fact may be true again after another one was: a coordinator; a leader or controller without an
+    epoch; and facts of the controller about a topic without an id, because a topic that is created again begins with
+    epoch 0.
     """
     no_epoch = pc.less(pc.fill_null(facts["leader_epoch"], -1), 0)
     of_any_topic = pc.and_(pc.fill_null(facts["from_controller"], False), pc.is_null(facts["topic_id"]))
@@ -125,12 +126,12 @@ def _returns(facts: pa.Table) -> NDArray[np.bool_]:
 
 
 def _texts(facts: pa.Table) -> pa.DictionaryArray:
-    """What each fact is about and says."""
+    """Returns the subject and the content of each fact as a text."""
     return _joined(facts, {kind: key + _VALUE[kind] for kind, key in _KEY.items()})
 
 
 def _joined(facts: pa.Table, columns: dict[str, tuple[str, ...]]) -> pa.DictionaryArray:
-    """The kind and its columns of each row as one dictionary-encoded text."""
+    """Returns the kind and its columns of each row as one dictionary-encoded text."""
     kinds = facts["kind"].combine_chunks()
     texts = np.empty(len(kinds), object)
     for kind, names in columns.items():

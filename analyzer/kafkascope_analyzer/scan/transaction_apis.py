@@ -1,4 +1,4 @@
-"""APIs and versions of transactions, and the partitions that their messages name."""
+"""APIs and versions of transactions, and the partitions in their messages."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,9 +12,9 @@ from kafkascope_parsers.api_keys import (
 )
 
 COORDINATOR_APIS = (INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT)
-"""What a producer asks its transaction coordinator, and the group coordinator on behalf of the transaction."""
+"""Requests of a producer to its transaction coordinator, and to the group coordinator on behalf of the transaction."""
 BOUND_APIS = (INIT_PRODUCER_ID, END_TXN)
-"""Requests between which Produce requests are added up: they begin and end transactions."""
+"""Requests between which Produce requests are aggregated: they begin and end transactions."""
 LEADERS_VERSION = 4
 """AddPartitionsToTxn from this version on is sent by leaders of partitions, not by producers (KIP-890)."""
 V2_PRODUCE, V2_OFFSET_COMMIT, V2_END = 12, 5, 5
@@ -34,14 +34,14 @@ def is_coordinator_request(requests: pa.Table) -> pa.ChunkedArray:
 
 
 def partition_texts(topics: pa.Array, partitions: pa.Array) -> pa.Array:
-    """`topic-partition` of topics and partitions of one length; `?` for a topic whose name is not known, null for a
-    partition whose number is not."""
+    """Returns `topic-partition` from topics and partitions of equal length; `?` for a topic whose name is not known,
+    null for a partition whose number is not."""
     return pc.binary_join_element_wise(pc.fill_null(topics, "?"), pc.cast(partitions, pa.string()), "-")
 
 
 def named_partitions(topics: pa.ListArray, without_topic: str | None = None) -> pa.ListArray:
-    """`topic-partition` of each partition in lists of topics (list<struct<name, partitions: list<int32>>>); null for a
-    null list. without_topic: a topic that is left out."""
+    """Returns `topic-partition` of each partition in lists of topics (list<struct<name, partitions: list<int32>>>);
+    null for a null list. without_topic: a topic that is left out."""
     of_topic, names, numbers = partitions_of_topics(topics)
     of_row = pc.list_parent_indices(topics).take(of_topic)
     texts = partition_texts(names.take(of_topic), numbers)
@@ -52,7 +52,7 @@ def named_partitions(topics: pa.ListArray, without_topic: str | None = None) -> 
 
 
 def partitions_of_topics(topics: pa.ListArray) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The partitions in lists of topics: the topic of each partition, the name of each topic, the elements of
+    """Returns the partitions in lists of topics: the topic of each partition, the name of each topic, the elements of
     `partitions`."""
     flat = pc.list_flatten(topics)
     lists = pc.struct_field(flat, "partitions")
@@ -60,7 +60,7 @@ def partitions_of_topics(topics: pa.ListArray) -> tuple[pa.Array, pa.Array, pa.A
 
 
 def grouped(values: pa.Array, of_row: pa.Array, is_valid: pa.Array) -> pa.ListArray:
-    """One list per row. of_row: the row of each value, ascending; is_valid: which rows have a list at all."""
+    """Returns one list per row. of_row: the row of each value, ascending; is_valid: which rows have a list at all."""
     rows = of_row.to_numpy()
     starts = rows.searchsorted(range(len(is_valid) + 1)).astype("int32")
     mask = pc.invert(is_valid)

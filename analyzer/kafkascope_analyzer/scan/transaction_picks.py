@@ -1,8 +1,8 @@
-"""What the scan of a bucket keeps apart for the transactions of other buckets.
+"""Picks, during the scan of a bucket, rows about transactions that other buckets need.
 
-Transactional ids and producer ids of requests, and when transactions began and ended (bounds); markers, which name the
-producer id alone; consumers whose last stable offset stays behind the high watermark. A transaction's connections are
-in several buckets: the coordinator's, those of the leaders, and those of consumers.
+They are: transactional ids and producer ids of requests, and when transactions began and ended (bounds); markers, which
+have only the producer id; consumers whose last stable offset stays behind the high watermark. A transaction's
+connections are in several buckets: the coordinator's, those of the leaders, and those of consumers.
 """
 
 import numpy as np
@@ -22,13 +22,13 @@ READERS = "facts.read_committed_connections"
 BLOCKED = "facts.blocked_by_lso"
 READ_COMMITTED = 1
 PLACE = ["conn", "topic", "topic_id", "partition", "last_stable_offset"]
-"""Columns that are alike in all answers about one consumer, partition and last stable offset."""
+"""Columns that are equal in all responses about one consumer, partition and last stable offset."""
 _ANSWERS = [*PLACE, "number", "ts_ns", "high_watermark"]
 
 
 def pick_coordinator_requests(settled: pa.Table) -> pa.Table | None:
-    """The settled requests to a transaction coordinator: conn, transactional_id, producer_id (null where it is not
-    known), ts_ns, is_bound."""
+    """Returns the completed requests to a transaction coordinator: conn, transactional_id, producer_id (null where it
+    is not known), ts_ns, is_bound."""
     named = settled["transactional_id"]
     if named.null_count == len(named):
         return None
@@ -45,7 +45,7 @@ def pick_coordinator_requests(settled: pa.Table) -> pa.Table | None:
 
 
 def pick_read_committed(settled: pa.Table) -> pa.Table | None:
-    """conn: the connections on which Fetch asks for committed records only."""
+    """Returns conn of the connections with Fetch requests for committed records only."""
     levels = settled["isolation_level"]
     if levels.null_count == len(levels):
         return None
@@ -55,7 +55,7 @@ def pick_read_committed(settled: pa.Table) -> pa.Table | None:
 
 
 def pick_blocked(partitions: pa.Table, api_key: int, direction: str) -> pa.Table | None:
-    """The partitions of Fetch responses whose last stable offset is behind the high watermark, one row for each
+    """Returns the partitions of Fetch responses whose last stable offset is behind the high watermark, one row for each
     connection, partition and last stable offset: PLACE, from_ns, until_ns, number (of the last Fetch),
     lowest_high_watermark, highest_high_watermark."""
     if (api_key, direction) != (FETCH, "response"):
@@ -80,7 +80,7 @@ def pick_blocked(partitions: pa.Table, api_key: int, direction: str) -> pa.Table
 
 
 def add_up(rows: pa.Table) -> pa.Table:
-    """Adds up rows of pick_blocked: one row for each PLACE."""
+    """Aggregates rows of pick_blocked: one row for each PLACE."""
     ordered = rows.sort_by([(name, "ascending") for name in ("until_ns", "number")])
     added = ordered.group_by(PLACE, use_threads=False).aggregate(
         [
@@ -96,7 +96,7 @@ def add_up(rows: pa.Table) -> pa.Table:
 
 
 def pick_leaders_requests(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
-    """The producers of AddPartitionsToTxn requests of all versions: conn, transactional_id and producer_id."""
+    """Returns the producers of AddPartitionsToTxn requests of all versions: conn, transactional_id and producer_id."""
     messages, conns = to_arrow(columns), pa.array(_connections(frames))
     of_leaders = pa.array(columns.version_used >= LEADERS_VERSION)
     transactions = messages["transactions"].combine_chunks().filter(of_leaders)
@@ -110,7 +110,7 @@ def pick_leaders_requests(columns: Columns, frames: NDArray[np.void]) -> pa.Tabl
 
 
 def pick_markers(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
-    """The markers of WriteTxnMarkers requests: conn, producer_id and ts_ns of each."""
+    """Returns the markers of WriteTxnMarkers requests: conn, producer_id and ts_ns of each."""
     markers = to_arrow(columns)["markers"].combine_chunks()
     times = pa.array(np.ascontiguousarray(frames["ts_ns"]))
     of_marker = pc.list_parent_indices(markers)
@@ -124,5 +124,5 @@ def pick_markers(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
 
 
 def _connections(frames: NDArray[np.void]) -> NDArray[np.int64]:
-    """The number of the connection of each frame."""
+    """Returns the number of the connection of each frame."""
     return np.asarray(frames["direction"] >> 1, np.int64)

@@ -1,9 +1,9 @@
-"""Requests for records that were never answered because their connection failed: a broker's death seen from what it
-led.
+"""Picks requests for records that were never answered because their connection failed: they show the failure of a
+broker on the partitions that it led.
 
-Whether the end of a connection is a failure is decided by the state machines, with all that is known of it; here are
-those that may be: the server ended the connection, or the client did long after the answer was due, or while it waited
-for Produce.
+Whether the end of a connection is a failure is decided by the state machines, with all facts about it. This module
+picks possible failures: the server ended the connection, or the client did long after the response was due, or while it
+waited for Produce.
 """
 
 from pathlib import Path
@@ -27,25 +27,25 @@ _BY_SERVER = pa.array(["fin_server", "rst_server"])
 _RECORDS = ApiSet(RECORD_APIS)
 _NUMBER_BITS = 36
 MOST_NUMBER = (1 << _NUMBER_BITS) - 1
-"""The bits of request_numbers that are the number on the connection."""
+"""Mask of the bits of request_numbers for the number on the connection."""
 _PARTITION_COLUMNS = ["conn", "number", "ts_ns", "topic", "topic_id", "partition"]
 
 
 def pick_unanswered(settled: pa.Table) -> pa.Table | None:
-    """The settled requests for records that got no response (UNANSWERED_COLUMNS)."""
+    """Returns the completed requests for records that got no response (UNANSWERED_COLUMNS)."""
     waits = int_column(settled, "status", 0) == _STATUS
     return only_for_records(settled, waits) if waits.any() else None
 
 
 def only_for_records(requests: pa.Table, waits: NDArray[np.bool_]) -> pa.Table | None:
-    """The waiting requests that are for records (UNANSWERED_COLUMNS); None where there are none."""
+    """Returns the waiting requests for records (UNANSWERED_COLUMNS); None where there are none."""
     waits = waits & _RECORDS.has(int_column(requests, "api_key", -1))
     return requests.select(UNANSWERED_COLUMNS).filter(pa.array(waits)) if waits.any() else None
 
 
 def of_failed_connections(unanswered: pa.Table, connections: pa.Table) -> NDArray[np.int64]:
-    """The numbers (request_numbers) of those whose connection may have failed, sorted. connections: close_kind and
-    close_ns by number of the connection."""
+    """Returns the sorted numbers (request_numbers) of the requests whose connection may have failed. connections:
+    close_kind and close_ns by number of the connection."""
     conn = int_column(unanswered, "conn", 0)
     ends = connections.select(["close_kind", "close_ns"]).take(pa.array(conn))
     close_ns = int_column(ends, "close_ns", 0)
@@ -56,12 +56,12 @@ def of_failed_connections(unanswered: pa.Table, connections: pa.Table) -> NDArra
 
 
 def request_numbers(rows: pa.Table) -> NDArray[np.int64]:
-    """One number for connection and request of each row."""
+    """Returns one number for connection and request of each row."""
     return np.asarray((int_column(rows, "conn", 0) << _NUMBER_BITS) | int_column(rows, "number", 0))
 
 
 def number_parts(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The connections and the requests of request_numbers."""
+    """Returns the connections and the requests of request_numbers."""
     return numbers >> _NUMBER_BITS, numbers & MOST_NUMBER
 
 
@@ -74,7 +74,7 @@ def is_one_of(numbers: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[n
 
 
 def unanswered_partitions(spill: Path) -> pa.Table | None:
-    """The topic-partitions that such requests of a scanned bucket name: conn, number, ts_ns, topic, topic_id,
+    """Returns the topic-partitions in such requests of a scanned bucket: conn, number, ts_ns, topic, topic_id,
     partition; None where there are none."""
     waiting = list(read_spill(spill, UNANSWERED))
     if not waiting:

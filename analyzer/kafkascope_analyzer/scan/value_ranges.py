@@ -1,7 +1,7 @@
-"""The door through which numbers from the wire come in: values that a field cannot have become null here, before
-anything is computed with them, and are counted.
+"""Range checks of numbers from the wire: values that a field cannot have become null here, before anything is computed
+with them, and are counted.
 
-What numbers may be: dataset.ranges.
+The ranges are in dataset.ranges.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from kafkascope_parsers.records.summary import UNKNOWN
 from kafkascope_parsers.schema import MessageType, Node
 
 RECORDS = "records"
-"""Beginning of the paths of fields in the headers of record batches."""
+"""Prefix of the paths of fields in the headers of record batches."""
 
 FOUND_SCHEMA = pa.schema(
     [
@@ -31,18 +31,18 @@ FOUND_SCHEMA = pa.schema(
         ("greatest", pa.string()),
     ]
 )
-"""Columns of what is noted: frame and field; n values are outside of what is allowed, from the least to the greatest.
-(These are texts, as nobody is to compute with them.)"""
+"""Columns of the values that were out of range: frame and field; n values are out of range, from `least` to `greatest`.
+(These are texts, because nothing may be computed with them.)"""
 
 
 class OutOfRange:
-    """Gathers the values outside of their ranges of the frames of one block and direction."""
+    """Collects the values out of range in the frames of one block and direction."""
 
     def __init__(self) -> None:
         self._found: list[pa.Table] = []
 
     def note(self, field: str, allowed: Range, rows: NDArray[np.int64], values: NDArray[np.generic]) -> None:
-        """Takes values outside of the range of a field; rows: the frame of each."""
+        """Adds values out of the range of a field; rows: the frame of each."""
         frames, place = np.unique(rows, return_inverse=True)
         numbers = values.astype(np.int64)
         least, greatest = np.full(len(frames), 2**63 - 1), np.full(len(frames), -(2**63))
@@ -61,12 +61,12 @@ class OutOfRange:
         self._found.append(pa.table([columns[f.name] for f in FOUND_SCHEMA], FOUND_SCHEMA))
 
     def table(self) -> pa.Table:
-        """What was noted (FOUND_SCHEMA)."""
+        """Returns the collected values (FOUND_SCHEMA)."""
         return pa.concat_tables([FOUND_SCHEMA.empty_table(), *self._found]).combine_chunks()
 
 
 def within_ranges(messages: Messages, found: OutOfRange) -> Messages:
-    """The messages, with null for values outside of the ranges of their fields; those are noted in `found`."""
+    """Returns the messages, with null for values out of the ranges of their fields; those are noted in `found`."""
     columns = messages.columns
     wrong: dict[Node, NDArray[np.bool_]] = {}
     for node, allowed in checked_fields(columns.message):
@@ -81,12 +81,12 @@ def within_ranges(messages: Messages, found: OutOfRange) -> Messages:
 
 @cache
 def checked_fields(message: MessageType) -> tuple[tuple[Node, Range], ...]:
-    """The fields of a message that have a range, and each its own."""
+    """Returns the fields of a message that have a range, each with it."""
     return tuple(_checked(message.body))
 
 
 def _checked(node: Node) -> Iterator[tuple[Node, Range]]:
-    """The fields with a range, from a node on; unknown tags are none."""
+    """Yields the fields with a range, from a node on, without unknown tags."""
     if node.kind == "leaf":
         allowed = range_of(node)
         if allowed is not None:
@@ -96,7 +96,7 @@ def _checked(node: Node) -> Iterator[tuple[Node, Range]]:
 
 
 def range_of(node: Node) -> Range | None:
-    """The range of a field; None where it is no number, or has none."""
+    """Returns the range of a field; None where it is not a number, or has none."""
     if node.type not in ("int16", "uint16", "int32", "int64"):
         return None
     return field_range(node.path.removesuffix("[]").rpartition(".")[2], node.path)
@@ -105,8 +105,8 @@ def range_of(node: Node) -> Range | None:
 def headers_within_ranges(
     headers: NDArray[np.void], names: tuple[str, ...], frames: NDArray[np.int64], found: OutOfRange
 ) -> None:
-    """Writes UNKNOWN over the values of these fields of record batches that are outside of their ranges, and notes
-    them. frames: the frame of each header.
+    """Writes UNKNOWN over the values of these fields of record batches that are out of range, and notes them. frames:
+    the frame of each header.
     """
     for name in names:
         allowed = field_range(name)
