@@ -1,1 +1,1 @@
-"""Episodes: from the first error on a resource to the next success."""
+"""Recoveries (episodes) of clients: from the first error on a resource to the next success."""

@@ -1,12 +1,12 @@
-"""Assigns `cause_id` to episodes: episodes of all clients that have one cause in common share it.
+"""Assigns `cause_id` to episodes: episodes of all clients with the same cause share it.
 
-A broker that was lost, or that gave up what it led and coordinated, is one cause: it covers every connection, partition
-and coordinator at that node, and what follows from it at other brokers (elections, loading, removed members). Any other
-error has one cause per error and resource, for all clients.
+A broker that was lost, or that handed over its leaderships and coordinators, is one cause: it covers all connections,
+partitions and coordinators of that node, and the consequences at other brokers (elections, loading, removed members).
+Any other error has one cause per error and resource, for all clients.
 
 Episodes come ordered by (affected_ns, recovery_id): the order in which clients began to be affected. Memory is one
-entry per cause that is still going on, at most MOST_CAUSES. Which errors have their node in common, and which follow
-from a lost broker, are facts of the table error_facts."""
+entry per cause in progress, at most MOST_CAUSES. The table error_facts defines which errors belong to a node, and which
+follow from a lost broker."""
 
 import hashlib
 from bisect import insort
@@ -18,21 +18,21 @@ from kafkascope_spark.stories.recoveries.table import Recovery
 
 SECOND = 1_000_000_000
 GAP_NS = 5 * SECOND
-"""Longest pause between the last sign of a cause and the next episode of it: clients notice a dead broker within a
-poll or a back-off of some seconds."""
+"""Longest pause between two episodes of one cause: clients notice a dead broker within a poll or a back-off of some
+seconds."""
 FOLLOWS_NS = 15 * SECOND
-"""Longest time after which a lost broker still brings about errors at other brokers: a session timeout or an
+"""Longest time after the loss of a broker in which it may cause errors at other brokers: a session timeout or an
 election."""
 MOST_CAUSES = 10_000
-"""Causes that are remembered at once; beyond that, those that have ended are forgotten."""
+"""Largest number of causes in memory; if there are more, those that have ended are removed."""
 _LEAST_SWEPT = 64
-"""So many causes at nodes are not looked through for those that are over."""
+"""With fewer causes at nodes than this, ended ones are not removed."""
 
 
 @dataclass(slots=True)
 class Cause:
-    """A cause that may still be going on, and the clients that it has affected. number: counts causes as they begin;
-    is_at_node: it is at a node, whatever the error and the resource."""
+    """A cause that may still be in progress, and the clients that it affected. number: number of the cause in order of
+    begin; is_at_node: whether it covers all errors and resources of a node."""
 
     cause_id: str
     number: int
@@ -42,22 +42,22 @@ class Cause:
 
 
 class Causes:
-    """Assigns causes to episodes, one by one in the order of (affected_ns, recovery_id)."""
+    """Assigns causes to episodes, which come one by one in the order of (affected_ns, recovery_id)."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, Cause] = {}
         self._n_begun = 0
         self._most = MOST_CAUSES
         self._at_nodes: list[Cause] = []
-        """Causes at a node, in the order in which they began."""
+        """Causes at a node, in order of begin."""
         self._at_nodes_of: dict[str, list[Cause]] = {}
-        """The same of each client that they affected."""
+        """Causes at a node by client that they affected, in order of begin."""
         self._most_at_nodes = _LEAST_SWEPT
         self._nodes: dict[str, int | None] = {}
-        """Address of a server -> its node, for the server's other ports; None where it serves several nodes."""
+        """Address of a server -> its node, for the server's other ports; None if it serves several nodes."""
 
     def cause_of(self, episode: Recovery) -> str:
-        """The cause_id of an episode."""
+        """Returns the cause_id of an episode."""
         start, client = episode.affected_ns, episode.client_instance_id
         self._learn_node(episode)
         key = self._key(episode)
@@ -72,19 +72,19 @@ class Causes:
         return cause.cause_id
 
     def _broker_loss_before(self, error: str, start: int, client: str) -> Cause | None:
-        """The latest lost or moved broker from which the error may follow."""
+        """Returns the latest lost or moved broker from which the error may follow; None if there is none."""
         if error not in FOLLOWS and error not in FOLLOWS_FOR_THE_SAME:
             return None
         among = self._at_nodes if error in FOLLOWS else self._at_nodes_of.get(client, [])
         return next((cause for cause in reversed(among) if start <= cause.until_ns + FOLLOWS_NS), None)
 
     def _ongoing(self, key: str, start: int) -> Cause | None:
-        """The cause with the key, if it was going on until shortly before."""
+        """Returns the cause with the key if it was in progress until shortly before; else None."""
         cause = self._by_key.get(key)
         return cause if cause is not None and start <= cause.until_ns + GAP_NS else None
 
     def _begin(self, episode: Recovery, key: str) -> Cause:
-        """A new cause, which begins with the episode."""
+        """Returns a new cause, which begins with the episode."""
         start = episode.affected_ns
         digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
         self._n_begun += 1
@@ -96,7 +96,7 @@ class Causes:
         return cause
 
     def _forget_over(self, start: int) -> None:
-        """Forgets causes that are over; when half of those that there are have begun since the last time."""
+        """Removes ended causes, each time when half of the causes are newer than the last removal."""
         if len(self._by_key) >= self._most:
             self._by_key = {k: c for k, c in self._by_key.items() if start <= c.until_ns + GAP_NS}
             self._most = max(MOST_CAUSES, 2 * len(self._by_key))
@@ -110,14 +110,14 @@ class Causes:
             self._at_nodes_of = of_clients
 
     def _learn_node(self, episode: Recovery) -> None:
-        """Remember which node is behind the address of a lost connection."""
+        """Records the node at the address of a lost connection."""
         if episode.resource_kind == "connection" and episode.old_node_id is not None:
             address, node = _address(episode), episode.old_node_id
             if len(self._nodes) < MOST_CAUSES or address in self._nodes:
                 self._nodes[address] = node if self._nodes.get(address, node) == node else None
 
     def _key(self, episode: Recovery) -> str:
-        """What an episode has in common with the other episodes of its cause."""
+        """Returns the key that all episodes of one cause share."""
         error, node = episode.first_error_name, episode.old_node_id
         if error not in AT_NODE:
             return f"{error}|{episode.resource_kind}|{episode.resource}"
@@ -127,5 +127,6 @@ class Causes:
 
 
 def _address(episode: Recovery) -> str:
-    """The server's address without the port: a broker's listeners and its controller are ports of one address."""
+    """Returns the server's address without the port: a broker's listeners and its controller are ports of one
+    address."""
     return episode.resource.rpartition(":")[0]

@@ -1,4 +1,4 @@
-"""A recovery on its way from the client that it is of to the incidents."""
+"""`ClientRecovery`: a recovery with additional facts that the incidents need."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from kafkascope_spark.stories.recoveries.table import Recovery
 
 
 class LeaderReport(NamedTuple):
-    """A broker that named a leader of a topic-partition to the client in Metadata, after the first error on it: node_id
-    and server of the broker, when it did so last, how often, and when first."""
+    """Metadata responses of one broker with one leader of a topic-partition, after the client's first error on it.
+    node_id, server: the broker; last_ns, first_ns: times of the last and first response; n: number of responses."""
 
     node_id: int | None
     server: str
@@ -21,11 +21,11 @@ class LeaderReport(NamedTuple):
 
 @dataclass(slots=True)
 class ClientRecovery(Recovery):
-    """A recovery with what is no column of it: the address of its client; when the server closed the connection of the
-    first request that failed, where that was why it had no response, and how long its
-    SASL session lasted, where that was over then; its last error, and which leaders brokers named
-    meanwhile. of_outsider: a group refused a request that names no member. of_topic: its first error was about a topic,
-    of which no partition was named."""
+    """A recovery with facts that are no columns. client_ip: address of its client; closed_ns: when the server closed
+    the connection of the first failed request, if it had no response for that reason; session_ms: length of the
+    connection's SASL session, if that was over then; last_error_ns: time of its last error; leader_reports: leaders
+    that brokers reported in the meantime. of_outsider: whether a group refused a request without a member id. of_topic:
+    whether its first error was about a topic without a partition."""
 
     client_ip: str | None = None
     closed_ns: int | None = None
@@ -42,9 +42,9 @@ class ClientRecovery(Recovery):
 
     @property
     def last_failed_ns(self) -> int:
-        """The last error."""
+        """Time of the last error."""
         return self.start_ns if self.last_error_ns is None else self.last_error_ns
 
 
 RecoveryRow = ClientRecovery | RecoveryStep
-"""A row that the recoveries of a client give."""
+"""A row that the recoveries of a client make."""

@@ -1,8 +1,8 @@
-"""The coordinators of a client, and which of them it lost when a connection failed.
+"""`Coordinators`: the coordinators of a client, and those that it lost when a connection failed.
 
-A client that loses the connection to a coordinator may have no work for it then. It has, if requests were in flight
-(waiting.Unanswered.coordinators), and a member of a group always has: it is to send heartbeats. Any other client has
-work for a coordinator again when it looks for it.
+A client that loses the connection to a coordinator need not be affected. It is if requests were in flight
+(waiting.Unanswered.coordinators), and a group member always is, because it has to send heartbeats. Any other client is
+affected when it looks up the coordinator again.
 """
 
 from typing import NamedTuple
@@ -12,29 +12,29 @@ from kafkascope_spark.stories.recoveries.journal import EpisodeStep
 from kafkascope_spark.stories.recoveries.resources import Resource, proven_by
 
 MAX_COORDINATORS = 1_000
-"""Groups and transactional ids of a client whose coordinators are remembered."""
+"""Largest number of groups and transactional ids of a client whose coordinators are kept."""
 
 
 class LostCoordinator(NamedTuple):
-    """The coordinator of a group or transactional id, and the failure of the connection to it."""
+    """A group or transactional id with a lost coordinator, and the failure of the connection to it."""
 
     resource: Resource
     failure: EpisodeStep
 
 
 class Coordinators:
-    """Follows on which connections the coordinators of one client respond."""
+    """Follows the connections on which the coordinators of one client respond."""
 
     def __init__(self) -> None:
         self._connections: dict[str, str] = {}
-        """Group or transactional id -> the connection on which its coordinator responded last."""
+        """Group or transactional id -> connection on which its coordinator last responded."""
         self._members: set[str] = set()
         """Groups of which the client is a member."""
         self._lost: dict[str, EpisodeStep] = {}
-        """Group or transactional id -> the failure of that connection."""
+        """Group or transactional id -> failure of the connection to its coordinator."""
 
     def on_answer(self, request: Request) -> None:
-        """A response arrived: from a coordinator, if the request was about a group or a transactional id."""
+        """Handles a response: it is from a coordinator if the request was about a group or a transactional id."""
         if not request.ok or not (request.group_id or request.transactional_id):
             return
         for name in _coordinated(request):
@@ -45,12 +45,13 @@ class Coordinators:
                     self._members.add(name)
 
     def on_failure(self, failure: EpisodeStep) -> None:
-        """A connection failed: with it, the client lost the coordinators that responded on it."""
+        """Handles the failure of a connection: the client lost the coordinators that responded on it."""
         lost = [name for name, conn_id in self._connections.items() if conn_id == failure.conn_id]
         self._lost |= dict.fromkeys(lost, failure)
 
     def looked_for(self, request: Request) -> list[LostCoordinator]:
-        """The lost coordinators that a request asks for: by FindCoordinator, or by a call to the coordinator itself."""
+        """Returns the lost coordinators that a request needs: FindCoordinator, or a request to the coordinator
+        itself."""
         if not self._lost:
             return []
         wanted = [name for name in (request.coordinator_key, *_coordinated(request)) if name in self._lost]
@@ -64,5 +65,5 @@ class Coordinators:
 
 
 def _coordinated(request: Request) -> list[str]:
-    """The groups and transactional ids about which the request asks their coordinators."""
+    """Returns the groups and transactional ids whose coordinator the request is for."""
     return [name for kind, name in proven_by(request) if kind == "coordinator"]

@@ -1,5 +1,5 @@
-"""One open episode: its state, what it has cost, and its steps. Memory is bounded: the first and last
-steps, the last few errors' times, the first proofs.
+"""`Episode`: an open episode with its state, its costs and its steps. Memory is bounded: only the first and last steps,
+the times of the last few errors and the first pieces of evidence are kept.
 """
 
 from collections import deque
@@ -17,24 +17,24 @@ from kafkascope_spark.stories.recoveries.states import LOST, TRANSITIONS, State,
 from kafkascope_spark.stories.recoveries.table import RefreshTrigger
 
 FIRST_STEPS, LAST_STEPS = 80, 20
-"""Steps kept of one episode: how it began and how it ended; the others are counted only."""
+"""Number of steps that are kept from the begin and the end of an episode; others are dropped."""
 MAX_EVIDENCE = 10
 MAX_REPORTS = 32
 STORM_ERRORS, STORM_NS, STORM_TOTAL = 10, 1_000_000_000, 50
-"""More than 10 errors in one second, or more than 50 in one episode."""
+"""A storm has more than 10 errors in one second, or more than 50 in one episode."""
 BACKOFF_NS = 10_000_000
-"""A pause before the next act that is worth telling."""
+"""Shortest pause before the next step that is reported as back-off."""
 SOON_NS = 2_000_000_000
-"""Metadata that is asked for within this time of an error is asked for because of it."""
+"""A Metadata request within this time of an error was caused by it."""
 TIMED_STEPS = frozenset({"metadata", "find_coordinator", "reconnect", "authenticate", "join_group", "retry"})
-"""Steps of which an episode keeps when the first was."""
+"""Steps of which an episode keeps the time of the first."""
 NO_NODE_APIS = frozenset({METADATA, FIND_COORDINATOR})
-"""The node that answers is not the one that it is about."""
+"""APIs whose responding node is not the node that the response is about."""
 
 
 @dataclass(slots=True)
 class Episode:
-    """An open episode; begins with its first error (error)."""
+    """An open episode. It begins with its first error (`error`)."""
 
     resource: Resource
     api_key: int | None
@@ -49,28 +49,28 @@ class Episode:
     errors: list[str] = field(default_factory=list)
     n_errors: int = 0
     last_ns: int = 0
-    """When its state last changed."""
+    """Time of the last change of its state."""
     last_error_ns: int = 0
     last_error: str = ""
     is_fast: bool = False
-    """Whether its errors came faster than a client's back-off lets them."""
+    """Whether its errors came faster than a client's back-off allows."""
     is_fatal: bool = False
     times: dict[str, int] = field(default_factory=dict)
-    """TIMED_STEPS -> when the first was."""
+    """Step of TIMED_STEPS -> time of the first one."""
     reactions: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
     n_wasted: int = 0
     n_lookups: int = 0
-    """Answers to FindCoordinator after which the coordinator did not respond either."""
+    """Number of FindCoordinator responses after which the coordinator still did not work."""
     n_to_old: int = 0
     old_until_ns: int | None = None
     old_node_id: int | None = None
     trigger: RefreshTrigger | None = None
     hinted: bool = False
     leader_id: int | None = None
-    """Leader of the topic-partition, as answers named it since the first error."""
+    """Leader of the topic-partition in responses since the first error."""
     leader_reports: dict[tuple[str, int], LeaderReport] = field(default_factory=dict)
-    """By the server that named a leader since the first error, and the leader: at most MAX_REPORTS."""
+    """Reports of leaders since the first error, by server and leader; at most MAX_REPORTS."""
     lost_ns: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LOST, 0))
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=STORM_ERRORS + 1))
     _steps: list[EpisodeStep] = field(default_factory=list)
@@ -81,8 +81,8 @@ class Episode:
 
     @property
     def steps(self) -> list[EpisodeStep]:
-        """Its steps, by time; of many the first and the last. A retry that named the resource among others was known
-        before its response: it lasts until the step that the response is."""
+        """Returns its steps in order of time; if there are many, the first and the last ones. A retry whose response is
+        another step of the episode lasts until that step."""
         steps = [*self._steps, *self._later]
         answered = (step for step in steps if step.name in ("error", "success") and step.request_id is not None)
         answered_ns = {step.request_id: step.ts_ns for step in answered}
@@ -90,11 +90,11 @@ class Episode:
 
     @property
     def storm(self) -> bool:
-        """Whether it is one."""
+        """Whether the episode is a storm."""
         return self.is_fast or max(self.n_errors, self.n_lookups) > STORM_TOTAL
 
     def move(self, trigger: Trigger, ts_ns: int) -> None:
-        """The transition; the time since the one before is somebody's."""
+        """Changes the state, and adds the time since the last change to the party that is responsible for it."""
         if self.state is not State.WELL and ts_ns > self.last_ns:
             self.lost_ns[loser_of(self.state, self.reaction)] += ts_ns - self.last_ns
             self.last_ns = ts_ns
@@ -103,7 +103,7 @@ class Episode:
         self.state = TRANSITIONS[self.state, trigger]
 
     def error(self, step: EpisodeStep, reaction: Reaction, journal: Journal) -> None:
-        """Another error on the resource."""
+        """Adds an error on the resource."""
         self.catch_up(journal)
         if self.state is not State.WELL and step.duration_us is not None and step.request_id != self._tried:
             sent_ns = step.ts_ns - 1000 * step.duration_us
@@ -140,9 +140,10 @@ class Episode:
         self._add_step(step)
 
     def error_run(self, step: EpisodeStep, run: ErrorRun, reaction: Reaction, journal: Journal) -> None:
-        """The same error again and again, all on one connection; step: the last of them.
+        """Adds a run of repeated errors on one connection. step: the last of them.
 
-        It comes when the last one did. What the client did meanwhile on other connections is in the journal by then.
+        It is added at the time of the last error. The journal already contains what the client did on other connections
+        in between.
         """
         helped_ns = journal.last_ns(self.read, reaction.first)
         self.catch_up(journal)
@@ -168,8 +169,8 @@ class Episode:
         self._add_step(step)
 
     def _add_lost_time(self, run: ErrorRun, reaction: Reaction) -> None:
-        """Whose time passed during a run: while a request waited for its answer it was the broker's, between the
-        requests that of the state after an error."""
+        """Divides the time of a run: the time between request and response counts for the broker, the time between
+        requests for the state after an error."""
         begin = min(run.ts_ns, run.last_ns) if self.state is State.WELL else self.last_ns
         passed = max(0, run.last_ns - begin)
         trying = min(passed, 1000 * (run.waited_us or 0))
@@ -179,7 +180,7 @@ class Episode:
         self.state = State.WAITING
 
     def catch_up(self, journal: Journal) -> None:
-        """Read what the client did since this episode's last event."""
+        """Processes the journal entries since this episode's last event."""
         if self.read == journal.end:
             return
         for trigger, step in journal.since(self.read):
@@ -187,7 +188,7 @@ class Episode:
         self.read = journal.end
 
     def react(self, trigger: Trigger, step: EpisodeStep) -> None:
-        """The client did something about it: a step of each name is kept once after each error."""
+        """Handles a reaction of the client: one step of each name is kept after each error."""
         waited_ns = step.ts_ns - self.last_ns
         if self.state is State.WAITING and waited_ns >= BACKOFF_NS and trigger is not Trigger.ANSWERED:
             self._add_step(EpisodeStep("backoff", self.last_ns, duration_us=waited_ns // 1000))
@@ -215,7 +216,7 @@ class Episode:
         return "error" if self.first.ts_ns <= asked_ns <= newest_ns + SOON_NS else "age"
 
     def retry(self, step: EpisodeStep, journal: Journal) -> None:
-        """A request on the resource was sent."""
+        """Handles a request on the resource."""
         self.catch_up(journal)
         self._try(step)
 
@@ -233,19 +234,19 @@ class Episode:
         self.react(Trigger.TRIED, step)
 
     def success(self, step: EpisodeStep, journal: Journal) -> None:
-        """The resource works again."""
+        """Ends the episode because the resource works again."""
         self.catch_up(journal)
         self.move(Trigger.SUCCEEDED, max(step.ts_ns, self.last_ns))
         self._add_step(step)
         self.add_evidence(step)
 
     def end(self, journal: Journal, ts_ns: int) -> None:
-        """The client or the capture ended."""
+        """Ends the episode because the client or the capture ended."""
         self.catch_up(journal)
         self.move(Trigger.ENDED, max(ts_ns, self.last_ns))
 
     def hint(self, step: EpisodeStep, leader_id: int) -> None:
-        """The error that came before named the leader."""
+        """Handles the leader in an error response."""
         self.leader_id = leader_id
         self.reaction_check.on_step(step, is_asked=False)
         if self.trigger is None:
@@ -255,7 +256,7 @@ class Episode:
             self.reactions.append(step.name)
 
     def note_leader(self, report: LeaderReport) -> None:
-        """A broker named the leader in Metadata."""
+        """Records a leader in a Metadata response."""
         self.leader_id = report.leader_id
         key = report.server, report.leader_id
         known = self.leader_reports.get(key)
@@ -264,13 +265,13 @@ class Episode:
             self.leader_reports[key] = report._replace(n=n + report.n, first_ns=first_ns)
 
     def note(self, step: EpisodeStep) -> None:
-        """A step of the story that moves nothing."""
+        """Adds a step that does not change the state."""
         if step.name not in self._since_error:
             self._since_error.add(step.name)
             self._add_step(step)
 
     def late_error(self, step: EpisodeStep) -> None:
-        """An error that never reached the client: named, and nothing else."""
+        """Adds an error that never reached the client; it only appears in the steps and the error names."""
         name = step.error_name or "UNKNOWN"
         if name not in self.errors:
             self.errors.append(name)
@@ -283,7 +284,7 @@ class Episode:
             self._later.append(step)
 
     def add_evidence(self, step: EpisodeStep) -> None:
-        """The step's request, or connection, is evidence; the last place is for the success."""
+        """Adds the step's request, or connection, as evidence; the last place is reserved for the success."""
         proof = step.request_id or step.conn_id
         most = MAX_EVIDENCE if step.name == "success" else MAX_EVIDENCE - 1
         if proof and len(self.evidence) < most and proof not in self.evidence:
@@ -291,7 +292,7 @@ class Episode:
 
 
 def _with_duration(step: EpisodeStep, answered_ns: Mapping[str | None, int]) -> EpisodeStep:
-    """A retry with the time until its response, where a step of the episode is that response."""
+    """Returns a retry with the time until its response, if the response is a step of the episode."""
     if step.name != "retry" or step.duration_us is not None or step.request_id not in answered_ns:
         return step
     return step._replace(duration_us=(answered_ns[step.request_id] - step.ts_ns) // 1000)

@@ -1,7 +1,6 @@
-"""The open episodes of one client instance; what ends becomes rows of `recoveries` and `recovery_steps`.
+"""`Episodes`: the open episodes of one client instance; ended ones become rows of `recoveries` and `recovery_steps`.
 
-Memory is bounded: MAX_OPEN episodes at a time (then the resources that break further are left out), and what an
-episode holds.
+Memory is bounded: at most MAX_OPEN episodes at a time (errors on further resources are ignored), each of bounded size.
 """
 
 import hashlib
@@ -23,15 +22,15 @@ from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 from kafkascope_spark.stories.recoveries.table import RecoveryOutcome
 
 MAX_OPEN = 10_000
-"""Episodes open at one time in one instance: more topic-partitions than a broker should lead."""
+"""Largest number of open episodes of one instance: more topic-partitions than a broker should lead."""
 BROKER_SETTLES_MS = 5_000
-"""Brokers learn of new leaders, deleted topics and each other by errors (AbstractFetcherThread): what passes within
-this time is their normal course."""
+"""Errors between brokers that pass within this time are normal: brokers learn of new leaders and deleted topics by
+errors (AbstractFetcherThread)."""
 
 
 class Episodes:
-    """The open episodes of one instance; ended ones become rows. uncovered: times that no file covers: when what was
-    open then recovered is not known."""
+    """The open episodes of one instance; ended ones become rows. uncovered: times that no file covers; for episodes
+    that were open then, the time of recovery is not known."""
 
     def __init__(self, instance: Instance, uncovered: Uncovered = NOTHING_UNCOVERED) -> None:
         self._instance = instance
@@ -42,7 +41,7 @@ class Episodes:
         self._reactions: dict[tuple[str, int | None], Reaction] = {}
         self._open: dict[Resource, Episode] = {}
         self._of_connections: dict[Resource, Episode] = {}
-        """Those of lost connections among them."""
+        """The episodes of lost connections among them."""
         self._answered_ns = {c.conn_id: c.last_answered_ns for c in instance.connections}
         self._numbers: dict[Resource, int] = {}
         self._journal = Journal()
@@ -52,24 +51,24 @@ class Episodes:
         return bool(self._open)
 
     def get(self, resource: Resource) -> Episode | None:
-        """The open episode of the resource."""
+        """Returns the open episode of the resource; None if there is none."""
         return self._open.get(resource)
 
     def error(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
-        """An error on the resource."""
+        """Handles an error on the resource."""
         episode = self._open.get(resource) or self._begin(resource, step, api_key)
         if episode is not None:
             episode.error(step, self._reaction_to(step.error_name or "UNKNOWN", api_key), self._journal)
 
     def error_run(self, resource: Resource, step: EpisodeStep, run: ErrorRun) -> None:
-        """The same error on the resource again and again; step: the last of them."""
+        """Handles a run of repeated errors on the resource. step: the last of them."""
         first = step._replace(ts_ns=run.ts_ns, request_id=run.request_id)
         episode = self._open.get(resource) or self._begin(resource, first, run.api_key)
         if episode is not None:
             episode.error_run(step, run, self._reaction_to(run.error_name, run.api_key), self._journal)
 
     def _begin(self, resource: Resource, step: EpisodeStep, api_key: int | None) -> Episode | None:
-        """A new episode; None where too many are open."""
+        """Returns a new episode; None if too many are open."""
         if len(self._open) >= MAX_OPEN:
             return None
         number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
@@ -86,7 +85,7 @@ class Episodes:
         return found
 
     def react(self, trigger: Trigger, step: EpisodeStep) -> None:
-        """The client did something that may concern every open episode."""
+        """Handles a reaction of the client that may concern all open episodes."""
         if not self._open:
             return
         if self._journal.is_full:
@@ -96,36 +95,36 @@ class Episodes:
         self._journal.add(trigger, step)
 
     def retry(self, resource: Resource, step: EpisodeStep) -> None:
-        """A request on the resource was sent."""
+        """Handles a request on the resource."""
         episode = self._open.get(resource)
         if episode is not None:
             episode.retry(step, self._journal)
 
     def hint(self, resource: Resource, step: EpisodeStep, leader_id: int) -> None:
-        """An answer named the leader of the topic-partition."""
+        """Handles a response with the leader of the topic-partition."""
         episode = self._open.get(resource)
         if episode is not None:
             episode.hint(step, leader_id)
 
     def catch_up(self, resource: Resource) -> None:
-        """What the client just did was about this resource."""
+        """Lets the episode of the resource process the journal: the last reaction was about it."""
         episode = self._open.get(resource)
         if episode is not None:
             episode.catch_up(self._journal)
 
     def note(self, step: EpisodeStep) -> None:
-        """A step of every open episode of a lost connection that moves nothing."""
+        """Adds a step that does not change the state to all open episodes of lost connections."""
         for episode in self._of_connections.values():
             episode.note(step)
 
     def late_error(self, resource: Resource, step: EpisodeStep) -> None:
-        """An error that the packets show and the client did not get."""
+        """Handles an error in the packets that did not reach the client."""
         episode = self._open.get(resource)
         if episode is not None:
             episode.late_error(step)
 
     def success(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
-        """The resource works again."""
+        """Handles a success on the resource, which ends its episode."""
         episode = self._open.pop(resource, None)
         self._of_connections.pop(resource, None)
         if episode is not None:
@@ -135,14 +134,14 @@ class Episodes:
             self._journal.clear()
 
     def ready(self) -> list[RecoveryRow]:
-        """The rows of what has ended since they were last taken."""
+        """Returns the rows of episodes that have ended since the last call."""
         rows, self._rows = self._rows, []
         return rows
 
     def finish(self, outcome_of: Callable[[Episode], RecoveryOutcome], end_ns: int) -> Iterator[RecoveryRow]:
-        """End of the capture or of the client: the rows that are left, an episode after the other.
+        """Yields the remaining rows at the end of the capture or of the client, episode by episode.
 
-        outcome_of: the outcome of an episode that did not end.
+        outcome_of: returns the outcome of an episode that did not end.
         """
         yield from self.ready()
         for resource in list(self._open):
@@ -159,8 +158,8 @@ class Episodes:
         return episode.last_error_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
 
     def _idle_ms(self, episode: Episode) -> int | None:
-        """How long before it failed a connection had carried an answer; None where that is not known, or where there
-        was none."""
+        """Returns the time in ms between the last response on a connection and its failure; None if it is not known, or
+        there was no response."""
         first = episode.first
         answered_ns = self._answered_ns.get(first.conn_id or "")
         if episode.resource[0] != "connection" or answered_ns is None or first.since_ns is None:
@@ -170,7 +169,8 @@ class Episodes:
         return (first.since_ns - answered_ns) // 1_000_000
 
     def _time_to_recover_ms(self, episode: Episode, end: EpisodeStep | None) -> int | None:
-        """From the first error to the first success; None without one, and where no file covers a part of that time."""
+        """Returns the time in ms from the first error to the first success; None without a success, or if no file
+        covers a part of that time."""
         start_ns = episode.first.ts_ns
         if end is None or self._uncovered.first_in(start_ns, end.ts_ns) is not None:
             return None
@@ -192,7 +192,7 @@ class Episodes:
     def _recovery(
         self, episode: Episode, outcome: RecoveryOutcome, end: EpisodeStep | None, api_key: int | None
     ) -> ClientRecovery:
-        """The row of the episode. end: its success, answered by api_key; None without one."""
+        """Returns the row of the episode. end: its success, in a response of api_key; None without one."""
         instance, (kind, name), first, times = self._instance, episode.resource, episode.first, episode.times
         n_stale, stale_us = _stale_requests(episode, end, api_key)
         return ClientRecovery(
@@ -247,7 +247,7 @@ class Episodes:
 
 
 def _is_of_outsider(episode: Episode) -> bool:
-    """Whether a group refused a commit that names no member of it."""
+    """Whether a group refused a commit without a member id."""
     if episode.resource[0] != "group" or episode.api_key != api_keys.OFFSET_COMMIT:
         return False
     key = episode.first.retry_key
@@ -255,8 +255,8 @@ def _is_of_outsider(episode: Episode) -> bool:
 
 
 def _stale_requests(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> tuple[int, int | None]:
-    """How many requests still went to the old node, and the time until the last of them; none where the resource works
-    at no other node."""
+    """Returns the number of requests that still went to the old node, and the time until the last of them; (0, None) if
+    the resource does not work at another node."""
     if not _moved(episode, end, api_key):
         return 0, None
     until_ns = episode.old_until_ns
@@ -271,7 +271,8 @@ def _moved(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> bo
 
 
 def _owner(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> int | None:
-    """The node in charge at the end: the leader that answers named, else who answered."""
+    """Returns the node that serves the resource at the end: the leader in responses, else the node that responded; None
+    if not known."""
     if end is None:
         return None
     if episode.leader_id is not None:
@@ -284,7 +285,8 @@ def _wrong_why(episode: Episode) -> str:
 
 
 def _step_row(recovery_id: str, seq: int, step: EpisodeStep) -> RecoveryStep:
-    """The row; by position, as by name it would take three times as long, and an episode has up to a hundred."""
+    """Returns the row. It is filled by position, because by name it takes three times as long, and an episode has up to
+    a hundred steps."""
     return RecoveryStep(
         recovery_id,
         seq,

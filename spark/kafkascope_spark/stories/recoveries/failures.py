@@ -1,7 +1,7 @@
 """Decides whether the end of a connection, or a late response, is a failure of the broker or the network, and which.
 
-An end is normal where the client closes first and no response is overdue, or where the server closes a connection that
-was idle. A server that closes a busy connection, or many connections at once, is going away. Source:
+An end is normal if the client closes first and no response is overdue, or if the server closes an idle connection. A
+server that closes a busy connection, or many connections at once, is going away. Source:
 NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
@@ -10,11 +10,11 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
 
 BUSY_MS = 1_000
-"""A server that closes a connection which was used within this time, or closes others beside it, does not close it for
-being idle: brokers close what was idle for longer."""
+"""A server that closes a connection which was used within this time, or closes several connections together, does not
+close it because it was idle: brokers close connections that were idle for longer."""
 OVERDUE_NS = 5_000_000_000
-"""A response that comes so much later than its request allows is overdue: clients wait 10 s (connection set-up) to 60 s
-(librdkafka)."""
+"""A response that is later than this plus the wait that the request allows is overdue: clients wait 10 s (connection
+set-up) to 60 s (librdkafka)."""
 PATIENCE_NS = 1_000_000_000
 """Shortest time that clients are configured to wait for the response to a Produce (request.timeout.ms)."""
 CLOSED_BY_SERVER = {"fin_server": "CONNECTION_CLOSED", "rst_server": "CONNECTION_RESET"}

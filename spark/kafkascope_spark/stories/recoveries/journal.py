@@ -1,7 +1,8 @@
-"""What the client did, as its episodes see it; and the journal of what concerns all of them.
+"""`EpisodeStep`: a step of a client's episodes; `Journal`: the steps that concern all open episodes.
 
-A client with thousands of broken topic-partitions asks for Metadata once: that is one entry of the journal, and each
-episode reads on from where it was when something happens to itself. Only the first of a kind since then matters to it.
+A client with thousands of failing topic-partitions sends one Metadata request: that is one journal entry, and each
+episode reads the journal from its last position when one of its own events comes. Only the first entry of each kind
+since then matters to it.
 """
 
 from typing import NamedTuple
@@ -10,13 +11,13 @@ from kafkascope_spark.stories.recoveries.states import Trigger
 
 
 class EpisodeStep(NamedTuple):
-    """Something that happened: step name, when, where, and the request that proves it.
+    """A step: its name, time, connection and node, and the request that proves it.
 
-    retry_key: what the request believes in (its node; its member id and generation), which shows a retry that changed
-    nothing. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
-    api_name: of the request. closed_ns: when the server closed the connection on which the request was sent, where that
-    was why it had no response. session_ms: how long its SASL session lasted, where that was over then. of_topic: an
-    error about a topic, of which no partition is named.
+    retry_key: what the request assumes (its node; its member id and generation); an equal key shows a retry that
+    changed nothing. since_ns: first byte of the request that failed without a response. is_reported: whether it becomes
+    a row of recovery_steps. api_name: API of the request. closed_ns: when the server closed the connection of the
+    request, if it had no response for that reason. session_ms: length of its SASL session, if that was over then.
+    of_topic: whether it is an error about a topic without a partition.
     """
 
     name: str
@@ -36,18 +37,18 @@ class EpisodeStep(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A step, and what it is to an episode."""
+    """A step, and the trigger that it is for an episode."""
 
     trigger: Trigger
     step: EpisodeStep
 
 
 MOST_ENTRIES = 1_024
-"""Entries of a journal; then the open episodes read it, and it begins anew."""
+"""Largest number of journal entries; then all open episodes read the journal, and it is cleared."""
 
 
 class Journal:
-    """Entries in order of time. Positions count all entries ever made."""
+    """Entries in order of time. Positions count all entries ever added."""
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
@@ -61,17 +62,18 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether the episodes should read it now."""
+        """Whether all episodes should read it now."""
         return len(self._entries) >= MOST_ENTRIES
 
     def add(self, trigger: Trigger, step: EpisodeStep) -> None:
-        """One more entry."""
+        """Adds an entry."""
         self._entries.append(Entry(trigger, step))
         if self._read:
             self._read = {}
 
     def since(self, position: int) -> list[Entry]:
-        """The first entry of each step and trigger from the position on, in order; read once for all that ask."""
+        """Returns the first entry of each step and trigger from the position on, in order. The result is cached for
+        other episodes at the same position."""
         found = self._read.get(position)
         if found is None:
             seen: set[tuple[str, Trigger]] = set()
@@ -85,12 +87,12 @@ class Journal:
         return found
 
     def last_ns(self, position: int, steps: frozenset[str]) -> int:
-        """When the last of these steps was, from the position on; 0 for none."""
+        """Returns the time of the last of these steps from the position on; 0 for none."""
         entries = self._entries[max(0, position - self._dropped) :]
         return max((entry.step.ts_ns for entry in entries if entry.step.name in steps), default=0)
 
     def clear(self) -> None:
-        """Forget all entries: every episode has read them, or none is open."""
+        """Removes all entries, which every episode has read, or for which none is open."""
         self._dropped += len(self._entries)
         self._entries = []
         self._read = {}

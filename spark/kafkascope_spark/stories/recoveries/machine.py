@@ -1,4 +1,4 @@
-"""The machine over the recoveries of all clients, which gives each its cause."""
+"""The machine over the recoveries of all clients, which sets their causes."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,19 +10,19 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 
 class RecoveryCauses:
-    """Recoveries in the order of (affected_ns, recovery_id). failed_parts: takes the recoveries of which no cause can
-    be found; they have none."""
+    """Takes recoveries in the order of (affected_ns, recovery_id). failed_parts: collects recoveries for which the
+    search raises an error; they have no cause."""
 
     def __init__(self, failed_parts: FailedParts) -> None:
         self._failed_parts = failed_parts
         self._causes = Causes()
 
     def take(self, recovery: ClientRecovery, origin: Origin) -> Iterator[ClientRecovery]:
-        """The recovery with its cause."""
+        """Yields the recovery with its cause set."""
         cause_of = partial(self._causes.cause_of, recovery)
         recovery.cause_id = self._failed_parts.value("cause of recovery", recovery.recovery_id, None, cause_of)
         yield recovery
 
     def finish(self) -> Iterator[ClientRecovery]:
-        """Nothing is left."""
+        """Returns nothing."""
         return iter(())

@@ -1,8 +1,8 @@
-"""The outcome of an episode that no success has ended when its client or the capture ends.
+"""Outcomes of episodes without a success at the end of their client or of the capture.
 
-A lost broker that the client did not need again, as others served it, is no failure that goes on. A client gave up only
-where it went on with other work for a while and did not try again; what a member of a group does not try again may be
-another member's by now.
+A lost broker that the client did not need again, because others served it, is not open any longer. A client gave up
+only if it continued with other work for a while without retrying. If a group member does not retry a topic-partition,
+another member may have it by then.
 """
 
 from collections import defaultdict
@@ -14,12 +14,12 @@ from kafkascope_spark.stories.recoveries.states import State
 from kafkascope_spark.stories.recoveries.table import RecoveryOutcome
 
 GAVE_UP_NS = 1_000_000_000
-"""A client that does other work for so long after an error, and does not try again, has given up."""
+"""A client that does other work for this long after an error without a retry has given up."""
 
 
 class OpenOutcomes:
-    """connections: all connections of the client. worked: ids of those that had responses to more than the handshake.
-    Both are looked through once: a client may have thousands of connections, and of open episodes."""
+    """Determines outcomes. connections: all connections of the client; worked: ids of those with responses to more than
+    the handshake. Both are read only once, because a client may have thousands of connections and of open episodes."""
 
     def __init__(self, connections: Iterable[Connection], worked: Collection[str]) -> None:
         listed = list(connections)
@@ -31,10 +31,10 @@ class OpenOutcomes:
             if c.conn_id in worked:
                 last_requests[c.server] = max(last_requests[c.server], c.last_request_ns or 0)
         self._last_requests = sorted(((at, server) for server, at in last_requests.items()), reverse=True)
-        """When each server that had responded was last asked, the last first."""
+        """Time of the last request to each server that had responded, the latest first."""
 
     def outcome(self, episode: Episode) -> RecoveryOutcome:
-        """How the episode ended."""
+        """Returns the outcome of the episode."""
         if episode.is_fatal:
             return "fatal"
         kind, name = episode.resource
@@ -46,5 +46,5 @@ class OpenOutcomes:
         return "still_open" if self._is_alive else "client_ended"
 
     def _asked_after(self, ts_ns: int, besides: str | None = None) -> bool:
-        """Whether a server was asked later than that."""
+        """Whether any server (except `besides`) got a request after ts_ns."""
         return any(at > ts_ns for at, server in self._last_requests[:2] if server != besides)

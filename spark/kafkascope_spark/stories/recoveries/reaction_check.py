@@ -1,7 +1,8 @@
-"""Whether the client did what its reaction forbids, or went on as if there had been no error.
+"""`ReactionCheck`: whether the client took a step that does not help, or continued as if there had been no error.
 
-Judged while the episode is open, and only by what was sent after the client had the error: what was in flight proves
-nothing. Patience is longer than any client's longest back-off (retry.backoff.max.ms is 1 s, and a fifth more).
+Only requests that were sent after the client had the error count, while the episode is open: requests in flight prove
+nothing. The tolerated time is longer than the longest back-off of any client (retry.backoff.max.ms is 1 s, and a fifth
+more by jitter).
 """
 
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
@@ -11,20 +12,21 @@ from kafkascope_spark.stories.recoveries.reaction import Reaction
 SECOND = 1_000_000_000
 PATIENCE_NS = 2 * SECOND
 REJOIN_PATIENCE_NS = 10 * SECOND
-"""Clients rejoin their group when the application polls."""
+"""Time in which a client has to join its group again; longer because it does so only when the application polls."""
 BLIND_RETRIES = 3
 FORBIDDEN_STEPS = 3
 HASTE_NS = 10_000_000
-"""Clients pause 20 ms (the first AddPartitionsToTxn of a transaction) to 1 s before the same again."""
+"""A retry sooner than this has no pause: clients pause 20 ms (the first AddPartitionsToTxn of a transaction) to 1 s
+before they repeat a request."""
 HASTY_RETRIES = 10
 
 
 class ReactionCheck:
-    """What one client did about one resource."""
+    """Checks the steps of one client for one resource."""
 
     def __init__(self) -> None:
         self.wrong: str | None = None
-        """What it did wrong, in words; None as long as it did nothing wrong."""
+        """The wrong reaction in words; None if there was none."""
         self._reaction = Reaction("")
         self._error: EpisodeStep | None = None
         self._blind_since_ns = 0
@@ -34,7 +36,7 @@ class ReactionCheck:
         self._judged: str | None = None
 
     def on_error(self, step: EpisodeStep, reaction: Reaction) -> None:
-        """Another error on the resource. The request that met it was a try, and is judged by the error before."""
+        """Handles an error on the resource. Its request was a retry, which is checked against the previous error."""
         if self._error is not None and step.duration_us is not None:
             self._judge(step, step.ts_ns - 1000 * step.duration_us)
         if self._error is None or reaction is not self._reaction or step.retry_key != self._error.retry_key:
@@ -44,10 +46,10 @@ class ReactionCheck:
         self._error, self._reaction = step, reaction
 
     def on_error_run(self, step: EpisodeStep, run: ErrorRun, reaction: Reaction, helped_ns: int) -> None:
-        """The same error again and again; step: the last of them; helped_ns: when the client last did what leads on.
+        """Handles a run of repeated errors. step: the last of them; helped_ns: time of the client's last helpful step.
 
-        Every request but the first was a retry after it. A step that leads on and came during the run, on another
-        connection, may have come before any of the retries: then none of them is judged.
+        All requests except the first were retries. If a helpful step came during the run on another connection, it may
+        have come before any of the retries: then none of them is checked.
         """
         if self._error is None or reaction is not self._reaction or step.retry_key != self._error.retry_key:
             self._start_over(run.ts_ns)
@@ -76,7 +78,7 @@ class ReactionCheck:
         self._blind_since_ns, self._n_blind = ts_ns, 0
 
     def on_step(self, step: EpisodeStep, *, is_asked: bool) -> None:
-        """The client asked (is_asked), connected or joined, or was answered."""
+        """Handles a step: a request (is_asked), a response, a connection or a join."""
         if step.name in self._reaction.first:
             self._start_over(step.ts_ns)
         if is_asked and step.name in self._reaction.forbidden:
@@ -85,7 +87,7 @@ class ReactionCheck:
                 self.wrong = f"{step.name} {self._n_forbidden} times, which does not help here"
 
     def on_retry(self, step: EpisodeStep) -> None:
-        """A request on the resource."""
+        """Handles a request on the resource."""
         self._judge(step, step.ts_ns)
 
     def _judge(self, step: EpisodeStep, sent_ns: int) -> None:

@@ -1,9 +1,9 @@
-"""The reaction to each error that does not depend on library or API: for all of Kafka's codes, and for failures without
-a code.
+"""The reaction to each error that is the same for all libraries and APIs: for all of Kafka's codes, and for failures
+without a code.
 
 Source: org.apache.kafka.common.protocol.Errors and the classes of its exceptions (RetriableException,
-InvalidMetadataException, ApplicationRecoverableException and so on); what Kafka's clients
-do with them where they agree.
+InvalidMetadataException, ApplicationRecoverableException and so on), and the reactions of Kafka's clients where they
+agree.
 """
 
 from kafkascope_spark.stories.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, go_on, surface

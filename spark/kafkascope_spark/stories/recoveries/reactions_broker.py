@@ -1,4 +1,4 @@
-"""What a broker or controller does about another one's error, by API.
+"""The reactions of brokers and controllers to errors of other brokers, by API.
 
 Source: AbstractFetcherThread, TransactionMarkerRequestCompletionHandler, NodeToControllerRequestThread,
 KafkaRaftClient of Kafka's server.

@@ -1,4 +1,4 @@
-"""The step of an episode that a request is, by its API."""
+"""Makes the step of an episode from a request, by its API."""
 
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
@@ -20,7 +20,7 @@ STEP_OF_API = {
     api_keys.END_TXN: "end_txn",
 }
 BY_ANSWER = frozenset({"metadata", "find_coordinator"})
-"""Steps whose time is that of the answer: what the client learned."""
+"""Steps whose time is that of the response, because the client learns something from it."""
 
 
 def step_of(

@@ -10,8 +10,9 @@ AUTHENTICATION: Resource = ("authentication", "SASL")
 """The authentication of a client, which is the same at every broker. The first response that requires it proves it."""
 
 PRODUCER_IDS = "producer id"
-"""What InitProducerId without a transactional id asks for: a broker gives ids out of blocks that it gets from the
-controller. No coordinator is needed for that, though the error of a broker that waits for a block is the same."""
+"""Resource of InitProducerId without a transactional id: a broker returns ids out of blocks that it gets from the
+controller. That needs no coordinator, although a broker that waits for a block returns the same error as a
+coordinator."""
 _COORDINATOR_ERRORS = errors_about("coordinator")
 _TRANSACTION_ERRORS = errors_about("transaction", "producer epoch", "producer id")
 _GROUP_USERS = api_keys.GROUP_APIS | {api_keys.TXN_OFFSET_COMMIT}

@@ -1,9 +1,9 @@
-"""The life of an episode: (state, trigger) → state, and who has the time that passes in each state.
+"""The lifecycle of an episode: (state, trigger) → state, and the party that is responsible for the time in each state.
 
-waiting: the last thing was an error, and the client has done nothing about it yet. asking: it asks for what it has
-to know or be (Metadata, FindCoordinator, JoinGroup, InitProducerId, ListOffsets …). connecting: a connection is being
-opened, or greeted (ApiVersions, SASL). informed: it was answered, or connected, and has not tried again. trying: a
-request on the resource is under way.
+waiting: the last event was an error, and the client has not reacted yet. asking: it sent a request that it needs first
+(Metadata, FindCoordinator, JoinGroup, InitProducerId, ListOffsets …). connecting: a connection is being opened, or its
+handshake is in progress (ApiVersions, SASL). informed: it got the response, or connected, and has not retried yet.
+trying: a request on the resource is in flight.
 """
 
 import enum
@@ -12,7 +12,7 @@ from kafkascope_spark.stories.recoveries.reaction import Reaction
 
 
 class State(enum.Enum):
-    """Where the episode is."""
+    """State of an episode."""
 
     WELL = "well"
     WAITING = "waiting"
@@ -25,7 +25,7 @@ class State(enum.Enum):
 
 
 class Trigger(enum.Enum):
-    """What moves it."""
+    """An event that may change the state."""
 
     ERROR = "an error on the resource"
     ASKED = "the client asked for what it needs first"
@@ -72,16 +72,16 @@ TRANSITIONS: dict[tuple[State, Trigger], State] = {
     (_S.TRYING, _H.UP): _S.TRYING,
     (_S.TRYING, _H.GREETED): _S.TRYING,
 }
-"""A try that is under way hides what goes on beside it. From recovered and ended nothing leads on: the next error
-begins another episode."""
+"""The transitions. While a retry is in flight, other steps do not change the state. Recovered and ended are final: the
+next error begins another episode."""
 
 LOST = ("broker", "backoff", "stale", "connecting")
-"""Who can have the time: a broker that works or is not ready (election, loading), the client's own pause, metadata
-that is out of date, connecting and authenticating."""
+"""Parties to which time is assigned: a broker that works or is not ready (election, loading), the client's back-off,
+outdated metadata, connecting and authenticating."""
 
 
 def loser_of(state: State, reaction: Reaction) -> str:
-    """Which of LOST has the time in the state, after an error with this reaction."""
+    """Returns the party of LOST to which the time in the state is assigned, after an error with this reaction."""
     if state is State.CONNECTING:
         return "connecting"
     if state is State.TRYING or reaction.is_not_ready:

@@ -1,4 +1,4 @@
-"""`recovery_steps`: what clients did, and what happened to them, in each recovery."""
+"""The table `recovery_steps`: the steps of clients, and the events, in each recovery."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the events of a client instance mean for its episodes: which are errors, reactions, successes."""
+"""`Recoveries`: classifies the events of a client instance as errors, reactions and successes of its episodes."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -23,20 +23,22 @@ from kafkascope_spark.stories.recoveries.states import Trigger
 from kafkascope_spark.stories.recoveries.waiting import Unanswered, WaitingRequests
 
 SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
-"""A fetch session that a broker lost with its memory."""
+"""Errors for a fetch session that a broker lost in a restart."""
 _ABOUT_OFFSETS = errors_about("committed offsets")
 _OF_ADMINISTRATORS = errors_about("leader", "coordinator") | PERMISSION_DENIED | {"OFFSET_NOT_AVAILABLE"}
-"""Errors that begin an episode of a client that only asks questions, or changes settings: it was refused, or asked a
-broker that cannot say. A consumer that never learns where to begin looks like such a client."""
+"""Errors that begin an episode of an admin client: it was refused, or the broker cannot answer. A consumer that never
+gets its start offset looks like an admin client."""
 HANDSHAKE_EXCHANGES = 5
-"""Most requests of a handshake: ApiVersions twice, where the broker does not know the first version, SaslHandshake, and
-two of SaslAuthenticate (SCRAM). An encrypted connection with more of them did more."""
+"""Largest number of requests of a handshake: ApiVersions twice, if the broker does not support the first version,
+SaslHandshake, and two of SaslAuthenticate (SCRAM). An encrypted connection with more requests did more than the
+handshake."""
 LONG_THROTTLE_MS = 1_000
-"""A quota that silences a client for so long looks like an outage."""
+"""A throttle time this long looks like an outage to the client."""
 
 
 class Recoveries:
-    """Feeds the episodes of one instance. Events come in order of time. uncovered: times that no file covers."""
+    """Passes the events of one instance to its episodes. Events come in order of time. uncovered: times that no file
+    covers."""
 
     def __init__(
         self, instance: Instance, capture_ns: tuple[int, int], uncovered: Uncovered = NOTHING_UNCOVERED
@@ -52,26 +54,27 @@ class Recoveries:
         self._hints: list[PartitionAccess] = []
         self._coordinators = Coordinators()
         self._begins: dict[str, list[int]] = defaultdict(list)
-        """When the connections to each server began, in order of time."""
+        """Begins of the connections to each server, in order of time."""
         for begin_ns, server in sorted((c.begin_ns, c.server) for c in instance.connections):
             self._begins[server].append(begin_ns)
         self._closed: dict[str, EpisodeStep] = {}
-        """Connections that the server closed, and that the client used once more -> how: what it sent is lost."""
+        """Connections that the server closed and that the client may still use -> the way they ended: a request on them
+        is lost."""
         self._quotas: set[int] = set()
-        """APIs whose answers silence the client."""
+        """APIs whose responses throttle the client."""
         self._worked = {c.conn_id for c in instance.connections if (c.n_claimed or 0) > HANDSHAKE_EXCHANGES}
-        """Connections that answered more than the handshake."""
+        """Connections with responses to more than the handshake."""
         self._shallow: set[str] = set()
-        """Servers whose last failed connection got no further than the handshake: another one proves nothing."""
+        """Servers whose last failed connection got no further than the handshake: another handshake proves nothing."""
         self._denied: set[str] = set()
-        """Connections that were not let in: the broker closes them."""
+        """Connections whose authentication was refused: the broker closes them."""
         self._ended: set[str] = set()
         """Connections that the client gave up before their end was seen."""
         self._silent_until: dict[str, int] = {}
-        """Servers that answered late -> when they did."""
+        """Servers that responded late -> time of the response."""
 
     def on_open(self, connection: Connection) -> None:
-        """A connection is tried: a retry of its server."""
+        """Handles a connection attempt: a retry of its server."""
         if self._waiting:
             self._give_up(connection)
         if self._episodes:
@@ -80,9 +83,10 @@ class Recoveries:
             self._episodes.retry(("connection", connection.server), step)
 
     def _give_up(self, opened: Connection) -> None:
-        """A client that opens another connection to a server that owes it an answer for long has closed the one before.
-        Its FIN waits behind what TCP could not deliver: the capture may show no end, or one by the server much later.
-        It has one connection at a time to produce to a server, so that one more of them shows it sooner.
+        """Handles a connection that the client gave up without a visible end. A client that opens another connection to
+        a server with an overdue response has closed the previous one. Its FIN waits behind data that TCP could not
+        deliver: the capture may show no end, or an end by the server much later. As a client has one connection at a
+        time to produce to a server, a second one shows that even sooner.
         """
         at = opened.begin_ns
         waited_for = given_up if api_keys.PRODUCE in opened.apis else overdue
@@ -98,14 +102,14 @@ class Recoveries:
                 self._ended.add(conn_id)
 
     def on_up(self, connection: Connection) -> None:
-        """A connection stands."""
+        """Handles an established connection."""
         if self._episodes and connection.up_ns is not None:
             took = (connection.up_ns - connection.begin_ns) // 1000
             step = EpisodeStep("reconnect", connection.up_ns, connection.conn_id, connection.node_id, None, took)
             self._episodes.react(Trigger.UP, step)
 
     def on_request(self, request: Request) -> None:
-        """A request was sent."""
+        """Handles a request."""
         if request.status == "unanswered":
             closed = self._closed.get(request.conn_id)
             if closed is None:
@@ -135,12 +139,12 @@ class Recoveries:
                 self._episodes.retry(resource, step)
 
     def _asks_again(self, resource: Resource) -> bool:
-        """Whether FindCoordinator is a retry there, and not a step towards one."""
+        """Whether FindCoordinator itself is the retry for the resource, and not a step before it."""
         episode = self._episodes.get(resource)
         return episode is not None and episode.api_key == api_keys.FIND_COORDINATOR
 
     def on_access(self, access: PartitionAccess) -> None:
-        """A topic-partition was named: a retry in a request, a success in an answer."""
+        """Handles a topic-partition in a request (a retry) or in a response (a success)."""
         if access.unanswered:
             closed = self._closed.get(access.conn_id)
             if closed is None:
@@ -170,15 +174,15 @@ class Recoveries:
                 self._episodes.retry(resource, step)
 
     def _note_leader(self, episode: Episode, access: PartitionAccess) -> None:
-        """Metadata may name the leader of the topic-partition."""
+        """Records the leader of the topic-partition in a Metadata response, if it has one."""
         leader_id, connection = access.leader_id, self._connections.get(access.conn_id)
         if leader_id is not None and leader_id >= 0 and connection is not None:
             report = LeaderReport(connection.node_id, connection.server, leader_id, access.ts_ns, 1, access.ts_ns)
             episode.note_leader(report)
 
     def _counts(self, resource: Resource, access: PartitionAccess) -> bool:
-        """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what
-        they asked."""
+        """Whether the response proves the topic-partition. Metadata does so only for errors of Metadata, ListOffsets
+        and similar APIs only for their own errors."""
         episode = self._episodes.get(resource)
         if episode is None:
             return False
@@ -188,7 +192,7 @@ class Recoveries:
         )
 
     def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
-        """An answer arrived, with these error codes."""
+        """Handles a response and its errors."""
         at = request.response_ns
         assert at is not None
         if request.api_key not in api_keys.HANDSHAKE_APIS:
@@ -222,7 +226,8 @@ class Recoveries:
             self._report_success(request, at, broken)
 
     def on_late_answer(self, request: Request, at: int, failures: list[ErrorRun]) -> None:
-        """An answer to what the client had given up arrived: its errors are a step of the lost connection's story."""
+        """Handles a response to a request that the client had given up: its errors are steps of the lost connection's
+        episode."""
         connection = self._connections.get(request.conn_id)
         if connection is None:
             return
@@ -232,8 +237,8 @@ class Recoveries:
                 self._episodes.late_error(("connection", connection.server), step)
 
     def _came_late(self, request: Request, due_ns: int, at: int) -> None:
-        """The server was silent, and is not any more; of several responses that it owed, the first counts. What a quota
-        holds back is not late."""
+        """Handles a late response: the server was silent and responds again. Of several late responses the first
+        counts. Throttled responses are not late."""
         connection = self._connections.get(request.conn_id)
         if connection is None or self._quotas or (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
             return
@@ -247,7 +252,7 @@ class Recoveries:
         self._episodes.success(resource, step_of("success", request, at))
 
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
-        """The same error came again and again; request: the first that met it."""
+        """Handles a run of repeated errors. request: the first request of the run."""
         resource = resource_of(run, request)
         if resource is None or not self._is_worth(run):
             return
@@ -265,7 +270,7 @@ class Recoveries:
         self._episodes.error_run(resource, step, run)
 
     def _hinted(self, request: Request) -> None:
-        """The errors of the answer that name the leader; their mentions come just before the answer."""
+        """Handles the leaders in the errors of a response; their partition accesses come just before the response."""
         for access in self._hints:
             if access.request_id == request.request_id and access.leader_id is not None:
                 step = EpisodeStep("hint", access.ts_ns, access.conn_id, access.leader_id, access.request_id)
@@ -273,12 +278,12 @@ class Recoveries:
         self._hints = [t for t in self._hints if t.request_id != request.request_id and t.ts_ns >= request.ts_ns]
 
     def _note(self, failure: ErrorRun, request: Request, at: int) -> None:
-        """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
+        """Adds the loss of a fetch session as a step: it shows that a broker is back, and begins no episode."""
         if failure.error_name in SESSION_ERRORS and self._episodes:
             self._episodes.note(step_of("error", request, at, failure.error_name))
 
     def _throttled(self, request: Request, at: int) -> None:
-        """A quota that silences the client; over with the next answer to that API that does not."""
+        """Handles a long throttle time as an error; the next response of the API without one ends it."""
         resource = ("connection", f"quota: {request.api_name}")
         if (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
             self._quotas.add(request.api_key)
@@ -288,7 +293,7 @@ class Recoveries:
             self._episodes.success(resource, step_of("success", request, at), request.api_key)
 
     def _is_worth(self, failure: ErrorRun) -> bool:
-        """Whether it begins an episode: an administrator's question about what is not there does not."""
+        """Whether an error begins an episode. Requests of an admin client for missing things do not."""
         return self._instance.kind.kind != "admin" or failure.error_name in _OF_ADMINISTRATORS
 
     def _report_success(self, request: Request, at: int, broken: set[Resource]) -> None:
@@ -307,8 +312,9 @@ class Recoveries:
                 self._episodes.success((kind, name), step, request.api_key)
 
     def _is_blind(self, kind: str, name: str, request: Request) -> bool:
-        """Whether it proves nothing: a coordinator that is loading answers a Heartbeat without looking
-        (GroupCoordinatorService.heartbeat), and a member that keeps its place has not read or committed offsets yet."""
+        """Whether a success proves nothing: a coordinator that is loading responds to Heartbeat without a check
+        (GroupCoordinatorService.heartbeat), and a member with successful heartbeats has not yet fetched or committed
+        offsets."""
         episode = self._episodes.get((kind, name))
         if episode is None:
             return False
@@ -319,7 +325,8 @@ class Recoveries:
         return is_heartbeat and episode.last_error == "COORDINATOR_LOAD_IN_PROGRESS"
 
     def _report_found_coordinator(self, name: str, step: EpisodeStep) -> None:
-        """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""
+        """Handles a FindCoordinator response. It ends an episode only if all its errors were those of
+        FindCoordinator."""
         episode = self._episodes.get(("coordinator", name))
         if episode is None:
             return
@@ -329,7 +336,7 @@ class Recoveries:
             episode.n_lookups += 1
 
     def _report_answer_on(self, connection: Connection, step: EpisodeStep) -> None:
-        """An answer on a connection opened after the failure proves its server."""
+        """Handles a response on a connection that was opened after the failure: it proves that the server works."""
         if connection.server in self._shallow and connection.conn_id not in self._worked:
             return
         episode = self._episodes.get(("connection", connection.server))
@@ -337,7 +344,7 @@ class Recoveries:
             self._episodes.success(episode.resource, step)
 
     def on_close(self, connection: Connection, at: int) -> None:
-        """A connection ended."""
+        """Handles the end of a connection."""
         if connection.conn_id in self._ended:
             return
         waiting = self._waiting.take(connection.conn_id)
@@ -375,7 +382,7 @@ class Recoveries:
             self._coordinators.on_failure(step)
 
     def _lose(self, unanswered: Unanswered, step: EpisodeStep) -> None:
-        """What the client asked of a broker that it lost: an error on each topic-partition, and on each coordinator."""
+        """Adds an error for each topic-partition and each coordinator of the unanswered requests to a lost broker."""
         for access in unanswered.partitions:
             name = access.topic if access.partition is None else f"{access.topic}-{access.partition}"
             lost = step._replace(request_id=access.request_id, since_ns=access.ts_ns, retry_key=step.node_id)
@@ -385,7 +392,7 @@ class Recoveries:
             self._episodes.error(resource, lost, request.api_key)
 
     def _lose_after_close(self, request: Request, closed: EpisodeStep) -> None:
-        """A request was sent on a connection that the server had closed before: the client had not noticed."""
+        """Handles a request on a connection that the server had closed before, which the client had not noticed."""
         connection = self._connections[request.conn_id]
         step = closed._replace(
             ts_ns=request.ts_ns, request_id=request.request_id, since_ns=request.ts_ns, api_name=request.api_name
@@ -396,16 +403,17 @@ class Recoveries:
         self._lose(Unanswered([request]), step)
 
     def _is_replaced(self, connection: Connection, at: int) -> bool:
-        """Whether the client had opened another connection to the server since."""
+        """Whether the client has opened another connection to the server since then."""
         begins = self._begins[connection.server]
         return bisect_right(begins, at) > bisect_right(begins, connection.begin_ns)
 
     def ready(self) -> list[RecoveryRow]:
-        """Rows of the episodes that have ended."""
+        """Returns the rows of the episodes that have ended."""
         return self._episodes.ready()
 
     def finish(self, left_ns: int | None = None) -> Iterator[RecoveryRow]:
-        """End of the client or of the capture. left_ns: when the client left, after which it waits for nothing."""
+        """Yields the remaining rows at the end of the client or of the capture. left_ns: when the client ended; it
+        waits for nothing after that."""
         end = self._capture_ns[1]
         for conn_id, waiting in self._waiting.of_connections():
             late = overdue(waiting.requests, end)
@@ -426,7 +434,8 @@ def _is_of_topic(failure: ErrorRun) -> bool:
 
 
 def _ended_session_ms(connection: Connection, closed_ns: int | None, request: Request | None) -> int | None:
-    """How long the SASL session of a connection lasts that the server closed on a request after its end (KIP-368)."""
+    """Returns the length in ms of a connection's SASL session, if the server closed the connection on a request after
+    the end of that session (KIP-368); else None."""
     lifetime_ms = connection.session_lifetime_ms
     if not lifetime_ms or closed_ns is None or request is None:
         return None

@@ -1,7 +1,7 @@
-"""The requests of a client that have no response, by connection: what it loses when the connection fails.
+"""The unanswered requests of a client by connection: those that it loses when the connection fails.
 
-Whether a request is answered is known when it is sent (the whole capture was read before), so only those that never are
-come here. Memory is bounded for each connection.
+Whether a request will be answered is already known when it is sent (the whole capture has been read), so only requests
+without a response are added. Memory is bounded for each connection.
 """
 
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.recoveries.resources import Resource, proven_by
 
 MAX_REQUESTS = 100
-"""Unanswered requests kept of a connection: the oldest show since when it was silent."""
+"""Largest number of unanswered requests that are kept per connection: the oldest show when the silence began."""
 MAX_PARTITIONS = 10_000
-"""Topic-partitions kept of a connection's unanswered requests: as many as episodes may be open."""
+"""Largest number of topic-partitions of unanswered requests that are kept per connection: as many as open episodes."""
 
 
 @dataclass(slots=True)
@@ -24,12 +24,12 @@ class Unanswered:
     partitions: list[PartitionAccess] = field(default_factory=list)
 
     def only(self, requests: list[Request]) -> "Unanswered":
-        """The part that belongs to these requests."""
+        """Returns the part that belongs to these requests."""
         ids = {request.request_id for request in requests}
         return Unanswered(requests, [access for access in self.partitions if access.request_id in ids])
 
     def coordinators(self) -> list[tuple[Resource, Request]]:
-        """The coordinators that were asked, each with the first request."""
+        """Returns the coordinators that got requests, each with the first request."""
         asked: dict[Resource, Request] = {}
         for request in self.requests:
             if request.api_key != api_keys.FIND_COORDINATOR and (request.group_id or request.transactional_id):
@@ -49,21 +49,21 @@ class WaitingRequests:
         return bool(self._of)
 
     def add_request(self, request: Request) -> None:
-        """A request that is never answered was sent."""
+        """Adds a request that is never answered."""
         waiting = self._of.setdefault(request.conn_id, Unanswered())
         if len(waiting.requests) < MAX_REQUESTS:
             waiting.requests.append(request)
 
     def add_partition(self, access: PartitionAccess) -> None:
-        """It names a topic-partition."""
+        """Adds a topic-partition of an unanswered request."""
         waiting = self._of.setdefault(access.conn_id, Unanswered())
         if len(waiting.partitions) < MAX_PARTITIONS:
             waiting.partitions.append(access)
 
     def of_connections(self) -> list[tuple[str, Unanswered]]:
-        """The connections with unanswered requests, and these requests."""
+        """Returns the connections with unanswered requests, and these requests."""
         return [(conn_id, waiting) for conn_id, waiting in sorted(self._of.items()) if waiting.requests]
 
     def take(self, conn_id: str) -> Unanswered:
-        """What waits on the connection; it waits no more."""
+        """Returns and removes the unanswered requests of the connection."""
         return self._of.pop(conn_id, None) or Unanswered()

@@ -1,1 +1,1 @@
-"""How each broker looked to each host."""
+"""States of brokers: how each host saw each broker over time."""

@@ -1,5 +1,5 @@
-"""When a connection was dead while another between the same two hosts worked: nothing that one of them sent on it was
-acknowledged any more, however often it was sent. Something between them has forgotten the connection, as firewalls,
+"""State `flow_dead`: a connection was dead while another one between the same two hosts worked. Data on it was no
+longer acknowledged, even after retransmissions. A device between the hosts has forgotten the connection, as firewalls,
 load balancers and NAT do with connections that were idle for long."""
 
 from collections.abc import Iterable, Iterator
@@ -15,14 +15,15 @@ from kafkascope_spark.stories.servers.silent import ACKNOWLEDGED, SCOPES, last_u
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, stretches_by_host, times_of
 
 _LEAST_TRIES = 3
-"""So often each segment was sent again, and none arrived."""
+"""Fewest retransmissions of each segment without an arrival."""
 _AFTER_NS = SECOND_NS // 5
-"""What the server still sent on the dead connection came before its first retransmission, 200 ms later at the
-earliest."""
+"""Packets of the server up to this time after the begin may be on the dead connection: its first retransmission comes
+200 ms later at the earliest."""
 
 
 def dead_flow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
-    """The stretches in which a connection was dead, by host. others: those of all other states, which explain more."""
+    """Returns the stretches in which a connection was dead, by host. others: stretches of all other states, which take
+    precedence."""
     explained = stretches_by_host(others)
     found = filter(_is_never_acknowledged, server.losses)
     return [
@@ -34,9 +35,10 @@ def dead_flow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list
 
 
 def with_forgotten(server: ServerRecord, silent: Iterable[Stretch]) -> Iterator[Stretch]:
-    """The stretches in which the server was silent, those as dead connections in which only one that had been idle got
-    no acknowledgment, never got one, and the next connection of the host was accepted; and those after which what had
-    been sent meanwhile was not acknowledged for long, though packets came on others. silent: of all hosts."""
+    """Yields the silent stretches, changed to dead connections in two cases: only one connection, which had been idle,
+    got no acknowledgment, never got one later, and the host's next connection was accepted; or data of the stretch was
+    not acknowledged for long after its end, although packets came on other connections. silent: stretches of all
+    hosts."""
     stretches = [_outlasted(server, each) for each in silent]
     others = times_of(stretches)
     for each in stretches:
@@ -50,8 +52,8 @@ def with_forgotten(server: ServerRecord, silent: Iterable[Stretch]) -> Iterator[
 
 
 def _outlasted(server: ServerRecord, stretch: Stretch) -> Stretch:
-    """The silent stretch; as dead connections, where what was sent in it was sent again in vain after its end: to what
-    ended the wait for an acknowledgment, if that is one, else to the last attempt."""
+    """Returns the silent stretch, or a stretch of dead connections if data of the stretch was retransmitted without
+    success after its end. The latter lasts until the acknowledgment, if one came, else until the last attempt."""
     if stretch.end is None or not stretch.resumed:
         return stretch
     end_ns = stretch.end.ts_ns
@@ -75,7 +77,8 @@ def _outlasted(server: ServerRecord, stretch: Stretch) -> Stretch:
 
 
 def _end_of_attempts(wait: Wait) -> tuple[Moment, int]:
-    """The acknowledgment of a wait, if one came; else the last attempt, with how much later the next may have come."""
+    """Returns the acknowledgment of a wait, if one came; else the last attempt, and the time after which the next may
+    have come."""
     if wait.until is not None and wait.ended_by in ACKNOWLEDGED:
         return wait.until, 0
     return wait.last_asked, wait.last_asked.ts_ns - wait.asked.ts_ns
@@ -86,8 +89,8 @@ def _is_never_acknowledged(loss: PacketLoss) -> bool:
 
 
 def _is_forgotten(server: ServerRecord, stretch: Stretch) -> bool:
-    """Whether the only connection that waited had been idle for as long as middleboxes remember one, and was given up
-    before another was accepted."""
+    """Whether the only waiting connection had been idle for as long as middleboxes keep one, and was given up before
+    another was accepted."""
     if stretch.n_waiting != 1 or not stretch.resumed or stretch.end is None:
         return False
     heard = server.runs("host", "packet", stretch.host).gap_from(stretch.begin.ts_ns).before
@@ -99,13 +102,13 @@ def _is_forgotten(server: ServerRecord, stretch: Stretch) -> bool:
 
 
 def _others_work(server: ServerRecord, host: str, from_ns: int, to_ns: int) -> bool:
-    """Whether packets of the server came to the host meanwhile: on other connections then."""
+    """Whether packets of the server came to the host during that time, which must be on other connections."""
     return server.runs("host", "packet", host).has_packets(from_ns + _AFTER_NS, to_ns)
 
 
 def _stretch(loss: PacketLoss) -> Stretch:
-    """From the first packet that was sent again to the last; TCP doubles the time between them, so that the next one
-    would have come as much later."""
+    """Returns the stretch from the first retransmitted packet to the last one. TCP doubles the time between attempts,
+    so the end is uncertain by the same length."""
     begin, end = first_of(loss), last_of(loss)
     stretch = Stretch(loss.host, "flow_dead", begin, end, True, loss.n_connections, [begin, end], lead_ns=SECOND_NS)
     stretch.lag_ns = end.ts_ns - begin.ts_ns

@@ -1,5 +1,5 @@
-"""When packets between a server and a host took long (the event packet_delay): on a way with a long queue or a detour,
-or because a kernel does not get to its packets."""
+"""State `delayed`: packets between a server and a host were delayed (event packet_delay), by a long queue or a detour
+on the path, or because a kernel processes its packets late."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -13,7 +13,7 @@ _LAYER_OF_SENDER = {"host": "packet", "server": "delivery"}
 
 
 def delayed_stretches(server: ServerRecord) -> Iterator[Stretch]:
-    """The stretches, by host; those of both directions that have time in common are one."""
+    """Yields the stretches, by host. Overlapping stretches of both directions are one."""
     last: Stretch | None = None
     for delay in sorted(server.delays, key=attrgetter("host", "first_ns")):
         stretch = _stretch(delay)
@@ -29,8 +29,8 @@ def delayed_stretches(server: ServerRecord) -> Iterator[Stretch]:
 
 
 def _stretch(delay: PacketDelay) -> Stretch:
-    """From the first packet that was acknowledged late to the last acknowledgment that was, of which the last that is
-    known to have been late on its way was sent as long before."""
+    """Returns the stretch from the first packet that was acknowledged late to the last late acknowledgment. The last
+    packet that is known to be delayed was sent by the delay earlier."""
     begin, end = first_of(delay), last_of(delay)
     stretch = Stretch(delay.host, "delayed", begin, end, True, delay.n_connections, [begin, end])
     stretch.layers = {_LAYER_OF_SENDER[delay.sender]}

@@ -1,5 +1,5 @@
-"""When a server was down: it ended its connections and refused new ones, and served nobody. Where its process went on
-working with other brokers meanwhile, it was only refusing: a firewall, or the listener, closed this port of it."""
+"""State `down`: a server ended its connections, refused new ones, and served nobody. If its process continued to work
+with other brokers, the state is `refusing`: a firewall or the listener closed only this port."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -12,16 +12,16 @@ from kafkascope_spark.stories.servers.table import StateName
 _CLOSED = ("fin_server", "rst_server")
 _NOT_ACCEPTED = ("refused", "unanswered", "open")
 _BURST_NS = 2 * SECOND_NS
-"""A server that stops may still respond on some connections for so long after it ended the first."""
+"""A server that stops may still respond on some connections for this long after it ended the first one."""
 _LEAST_BURST, _LEAST_HOSTS = 3, 2
 _LEAST_ALIVE_NS = 3 * SECOND_NS
 _LEAST_AGE_NS = 2 * SECOND_NS
 _MOST_IDLE_MS = 5_000
-"""A connection that was idle for longer may have been closed for that."""
+"""A connection that was idle for longer than this may have been closed because it was idle."""
 
 
 def down_stretches(server: ServerRecord) -> list[Stretch]:
-    """The stretches in which the server was down, or refused everybody, by host."""
+    """Returns the stretches in which the server was down, or refused all hosts, by host."""
     found = []
     for gap in _gaps(server):
         if server.end_ns(gap.after) - server.start_ns(gap.before) >= SECOND_NS:
@@ -30,10 +30,10 @@ def down_stretches(server: ServerRecord) -> list[Stretch]:
 
 
 def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
-    """The time in which the server sent nothing to anybody, for hosts that lost nothing when it went down, because they
-    had closed their connections before (followers, after a controlled shutdown; a host may first be seen by the end of
-    what it had left). They did not need it, and it did not serve them; a host that was down itself needs it later.
-    Nothing is known of a host that never comes back."""
+    """Returns the time in which the server sent nothing to any host, for hosts that lost no connection when it went
+    down, because they had closed their connections before (followers after a controlled shutdown; the first packet of
+    such a host may be the end of its last connection). They did not need the server, and it did not serve them; a host
+    that was down itself needs it later. Hosts that never come back are left out, as nothing is known of them."""
     found = []
     by_end: dict[Moment | None, list[Stretch]] = defaultdict(list)
     for stretch in down:
@@ -59,8 +59,8 @@ def _idle(host: Host, begin: Moment, end: Moment | None) -> Stretch:
 
 
 def _gaps(server: ServerRecord) -> list[Gap]:
-    """The times in which the server sent nothing to anybody, or only late responses on connections that were open
-    before: connections were refused before and after them, and none was accepted in between."""
+    """Returns the times in which the server sent nothing to any host, or only late responses on connections that were
+    already open: connections were refused before and after these responses, and none was accepted in between."""
     refused = sorted(each.ended for each in server.lost if each.kind == "refused")
     accepted = sorted(each.accepted for each in server.lost if each.accepted is not None)
     gaps: list[Gap] = []
@@ -76,7 +76,7 @@ def _gaps(server: ServerRecord) -> list[Gap]:
 def _is_late_response(
     server: ServerRecord, gaps: tuple[Gap, Gap], refused: list[Moment], accepted: list[Moment]
 ) -> bool:
-    """Whether what the server sent between two gaps were late responses, while it refused connections."""
+    """Whether the packets between two gaps were late responses, while the server refused connections."""
     first, second = gaps
     if first.after is None or second.before is None or second.before.ts_ns - first.after.ts_ns >= SECOND_NS:
         return False
@@ -89,7 +89,7 @@ def _is_late_response(
 
 
 def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
-    """The stretches of a gap in what the server sent to anybody."""
+    """Returns the stretches of a gap in the packets of the server."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)
     lost = [each for each in server.lost_between(start - _BURST_NS, end) if each.kind != "accepted"]
     refused = [each for each in lost if each.kind == "refused" and each.ended.ts_ns >= start]
@@ -112,8 +112,9 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
 
 
 def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
-    """The first payload to anybody; or, as nobody may need this port for long, the first that the process sends after
-    the last connection that failed: on any of its ports, or to another server, as it does when it starts."""
+    """Returns the end of a down stretch: the first payload to any host. As nobody may need this port for long, the
+    first payload of the process after the last failed connection counts, too: on any of its ports, or to another
+    server, as it sends when it starts."""
     failed = max(each.ended for lost in hosts.values() for each in lost)
     elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
     signs = (gap.after, elsewhere, _process_back(server, begin, failed))
@@ -121,8 +122,8 @@ def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lo
 
 
 def _all_at_once(server: ServerRecord, gap: Gap, burst: list[Lost]) -> bool:
-    """Whether the server ended connections of several hosts within moments, though nobody tried to connect meanwhile.
-    Where its process is seen elsewhere, it stopped too; else the server has to serve again later."""
+    """Whether the server ended connections of several hosts at about the same time, although nobody tried to connect.
+    If its process is visible elsewhere, it must have stopped, too; else the server must serve again later."""
     if len({each.host for each in burst}) < _LEAST_HOSTS:
         return False
     first, last = min(each.ended for each in burst), max(each.ended for each in burst)
@@ -134,34 +135,34 @@ def _all_at_once(server: ServerRecord, gap: Gap, burst: list[Lost]) -> bool:
 
 
 def _process_lives(server: ServerRecord, at: Moment) -> bool:
-    """Whether the process went on sending at that time: then only this port of it is closed."""
+    """Whether the process continued to send at that time: then only this port is closed."""
     run = server.runs("process", "payload").begun_by(at)
     return run is not None and run.last.ts_ns > at.ts_ns + _LEAST_ALIVE_NS
 
 
 def _process_works(server: ServerRecord, begin: Moment, end: Moment) -> bool:
-    """Whether the process sent payload to other brokers all that time, without a pause of a second."""
+    """Whether the process sent payload to other brokers during the whole time, without a pause of a second."""
     run = server.runs("process", "payload").begun_by(begin)
     return run is not None and run.last >= end
 
 
 def _process_back(server: ServerRecord, begin: Moment, failed: Moment) -> Moment | None:
-    """The first payload of a process that stopped at `begin` after the last connection that it did not accept, or that
-    connection, where the process was back by then."""
+    """Returns the first payload of a process that stopped at `begin` after the last connection that it did not accept,
+    or that connection if the process was already back; None if it did not come back."""
     run = server.runs("process", "payload").begun_after(begin, failed)
     return None if run is None else max(run.first, failed)
 
 
 def _is_torn(lost: Lost) -> bool:
-    """Whether the server ended a connection that was in use. One without a SYN is older than the capture, however late
-    its first packet in it comes (a ZooKeeper cluster's controller sends seldom)."""
+    """Whether the server ended a connection that was in use. A connection without a SYN is older than the capture, even
+    if its first packet comes late (the controller of a ZooKeeper cluster sends rarely)."""
     used = lost.served and lost.idle_ms is not None and lost.idle_ms <= _MOST_IDLE_MS
     is_old = not lost.began.packet_no or lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
     return lost.kind in _CLOSED and used and is_old
 
 
 def _of_host(state: StateName, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
-    """The stretch of one host, from the first connection that it lost."""
+    """Returns the stretch of one host, from the first connection that it lost."""
     moments = [each.ended for each in lost]
     resumed = end is not None and end == gap.after
     return Stretch(lost[0].host, state, lost[0].ended, end, resumed, len(lost), moments, lead_ns=SECOND_NS)

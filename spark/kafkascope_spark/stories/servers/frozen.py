@@ -1,4 +1,4 @@
-"""When a server was frozen: its kernel acknowledged data and accepted connections, and its process sent nothing."""
+"""State `frozen`: the kernel of a server acknowledged data and accepted connections, while its process sent nothing."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -14,12 +14,13 @@ _LEAST_UNREAD_NS = 2 * SECOND_NS
 _TIMES_USUAL = 3
 _LEAST_CONNECTIONS = 3
 _LEAST_HOSTS = 2
-"""Where requests cannot be read, a long poll looks like any other: several have to wait for unusually long."""
+"""Fewest hosts that must wait unusually long if requests are encrypted, because a long poll looks like any other
+request."""
 
 
 def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]:
-    """The stretches in which the server was frozen, by host. away: those in which it was down or silent, which come
-    first."""
+    """Returns the stretches in which the server was frozen, by host. away: stretches in which it was down or silent,
+    which take precedence."""
     waits = _unserved(server, stretches_by_host(away))
     unread = sorted(_length(server, gap) for gap in waits)
     for_packets = _waits_for_packets(server)
@@ -31,8 +32,8 @@ def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]
 
 
 def _unserved(server: ServerRecord, away: dict[str, Stretches[Stretch]]) -> dict[Gap, list[Wait]]:
-    """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time. A
-    request that got no response while the process ran for a second does not show that it stalled later."""
+    """Returns the gaps in the packets of the process in which hosts waited long for it, with these waits in order of
+    time. A request that got no response while the process ran for a second does not show that it stalled later."""
     runs = server.runs("process", "payload")
     with_run_before = zip(runs.gaps(), [None, *runs], strict=True)
     known = [(gap, run) for gap, run in with_run_before if _length(server, gap) >= _LEAST_NS]
@@ -55,7 +56,7 @@ def _unserved(server: ServerRecord, away: dict[str, Stretches[Stretch]]) -> dict
 
 
 def _ran_ns(run: Run | None, due_ns: int) -> int:
-    """For how long a process ran after a response was due; run: when it sent packets, None before the first."""
+    """Returns how long a process ran after a response was due. run: the run of its packets, None before the first."""
     return 0 if run is None else max(run.last.ts_ns - max(run.first.ts_ns, due_ns), 0)
 
 
@@ -64,8 +65,8 @@ def _length(server: ServerRecord, gap: Gap) -> int:
 
 
 def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[int]) -> bool:
-    """Whether the server could have answered one of the waits by itself; or, where requests cannot be read, several
-    waited for much longer than usual."""
+    """Whether the server could have ended one of the waits without other brokers; or, if requests are encrypted,
+    several hosts waited much longer than usual."""
     if any(wait.is_proof for wait in waits):
         return True
     encrypted = [wait for wait in waits if wait.layer == "payload"]
@@ -78,7 +79,7 @@ def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[i
 
 
 def _median_without(ordered: Sequence[int], value: int) -> float:
-    """The median of the others of sorted numbers; 0 without any."""
+    """Returns the median of sorted numbers without one of them; 0 if no other is left."""
     left_out, n = bisect_left(ordered, value), len(ordered) - 1
     if not n:
         return 0
@@ -87,22 +88,22 @@ def _median_without(ordered: Sequence[int], value: int) -> float:
 
 
 def _waits_for_packets(server: ServerRecord) -> Stretches[Wait]:
-    """The times, of _LEAST_NS or longer, in which hosts waited for any packet of a server."""
+    """Returns the times of _LEAST_NS or longer in which hosts waited for any packet of a server."""
     waits = ((w.asked.ts_ns, server.end_ns(w.until), w) for w in server.waits if w.layer == "packet")
     return Stretches((since, until, wait) for since, until, wait in waits if until - since >= _LEAST_NS)
 
 
 def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait], for_packets: Stretches[Wait]) -> bool:
-    """Whether a packet of the host came in the gap after somebody asked, or nobody waited for one."""
+    """Whether a packet of the server's host came in the gap after a request, or nobody waited for a packet."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)
-    if not for_packets.meet(start + _LEAST_NS, end - _LEAST_NS):  # in common with them for as long as that
+    if not for_packets.meet(start + _LEAST_NS, end - _LEAST_NS):  # they overlap for _LEAST_NS at least
         return True
     since = max(start, min(each.asked.ts_ns for each in waits))
     return server.runs("process", "packet", ANYBODY).has_packets(since + SECOND_NS // 2, end)
 
 
 def _of_hosts(server: ServerRecord, gap: Gap, waits: list[Wait]) -> list[Stretch]:
-    """The stretches of a gap: one for each host that waited."""
+    """Returns the stretches of a gap, one for each host that waited."""
     hosts: dict[str, list[Wait]] = defaultdict(list)
     for wait in waits:
         hosts[wait.host].append(wait)

@@ -1,5 +1,5 @@
-"""When a host sent nothing to anybody, though the server sent again and again what the host did not acknowledge: the
-host, or its way to everybody, failed, and not the server."""
+"""State `host_silent`: a host sent nothing to any server, although the server retransmitted data that the host did not
+acknowledge. The host, or its path to all servers, failed, and not the server."""
 
 from kafkascope_spark.stories.servers.moments import first_of, last_of, moment_of
 from kafkascope_spark.stories.servers.record import ServerRecord
@@ -7,7 +7,7 @@ from kafkascope_spark.stories.servers.stretch import Stretch
 
 
 def host_silent_stretches(server: ServerRecord) -> list[Stretch]:
-    """The stretches, by host: from its last packet to anybody to the first afterwards."""
+    """Returns the stretches, by host: from its last packet to any server to its first one afterwards."""
     found = []
     for silence in server.absent:
         begin = moment_of(silence.before_ns, silence.before_packet_no)

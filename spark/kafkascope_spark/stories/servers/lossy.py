@@ -1,7 +1,7 @@
-"""When packets between a server and a host were lost again and again, and arrived when they were sent again.
+"""State `lossy`: packets between a server and a host were repeatedly lost, and arrived after a retransmission.
 
-Ingest finds what was lost (the event packet_loss). Where hosts do not report what comes twice, so that it cannot know,
-several waits show it in which one of the two sent the same again for longer than half a second.
+Ingest finds lost packets (event packet_loss). It cannot do so if hosts do not report duplicates; then several
+waits show the loss in which one side retransmitted for longer than half a second.
 """
 
 from collections import defaultdict
@@ -18,27 +18,28 @@ from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host
 _ARRIVED = frozenset({"ack", "data", "syn_ack"})
 _LAYERS = frozenset({"packet", "delivery"})
 _RETRY_NS = 100_000_000
-"""Who sends again does so 200 ms later at the earliest."""
+"""A retransmission comes 200 ms later at the earliest; half of that is the limit."""
 _LEAST_LOSSES = 3
-"""So many losses, one after the other, are no accident."""
+"""Fewest losses, one after the other, that are no coincidence."""
 _APART_NS = 5 * SECOND_NS
-"""Losses with a longer pause between them are not of one time."""
+"""Losses that are further apart than this are separate stretches."""
 _LEAST_SEGMENTS = 5
 MOST_TRIES = 2
-"""Where everything is lost, each segment is sent again many times; where some of it is, once or twice."""
+"""Largest mean number of transmissions per segment of a partial loss: if everything is lost, each segment is sent many
+times."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """A wait that ended when what had been sent again arrived."""
+    """A wait that ended when the retransmitted data arrived."""
 
     wait: Wait
     until: Moment
 
 
 def lossy_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
-    """The stretches in which packets were lost, by host. others: those of states in which nothing arrives, or nobody is
-    there, which explain more."""
+    """Returns the stretches in which packets were lost, by host. others: stretches of states in which nothing arrives,
+    which take precedence."""
     others = list(others)
     found = _known(server, stretches_by_host(others))
     explained = stretches_by_host([*others, *found])
@@ -52,8 +53,8 @@ def lossy_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Str
 
 
 def _known(server: ServerRecord, explained: Mapping[str, Stretches[Stretch]]) -> list[Stretch]:
-    """What ingest knows to be lost; losses of both directions, and those with a short pause between them, are one
-    stretch."""
+    """Returns the stretches of losses that ingest found. Losses of both directions, and losses with a short pause
+    between them, are one stretch."""
     found: list[Stretch] = []
     for loss in sorted(filter(_is_partial, server.losses), key=attrgetter("host", "first_ns")):
         begin, end = first_of(loss), last_of(loss)
@@ -81,14 +82,14 @@ def _end_ns(stretch: Stretch) -> int:
 
 
 def _is_partial(loss: PacketLoss) -> bool:
-    """Whether some packets were lost, and not all, and not in one burst."""
+    """Whether only some packets were lost, and not in a single burst."""
     is_repeated = loss.n_bursts > 1 and loss.n_segments >= _LEAST_SEGMENTS
     return is_repeated and loss.n_lost <= MOST_TRIES * loss.n_segments
 
 
 def without_lossy(silent: Iterable[Stretch], lossy: Iterable[Stretch]) -> Iterator[Stretch]:
-    """The silent stretches that are no part of a lossy one. A shorter silence beside one is a loss that lasted longer:
-    the lossy stretch takes it."""
+    """Yields the silent stretches that are not part of a lossy one. A shorter silence next to a lossy stretch is a
+    longer loss and is joined with it."""
     of_hosts = by_host(lossy)
     for stretch in silent:
         beside = next((each for each in of_hosts[stretch.host] if _is_part(stretch, each)), None)
@@ -118,7 +119,7 @@ def _loss(wait: Wait) -> _Loss | None:
 
 
 def _near(losses: list[_Loss]) -> Iterator[list[_Loss]]:
-    """The losses of a host in groups with a long pause between them; in order of time."""
+    """Yields groups of losses of a host with long pauses between the groups, in order of time."""
     group: list[_Loss] = []
     end = 0
     for loss in sorted(losses, key=lambda each: each.wait.asked):
@@ -132,7 +133,8 @@ def _near(losses: list[_Loss]) -> Iterator[list[_Loss]]:
 
 
 def _is_repeated(losses: list[_Loss]) -> bool:
-    """Whether enough of the losses came one after the other. Connections that wait together wait for one reason."""
+    """Whether enough of the losses came one after the other. Simultaneous waits of several connections have one
+    reason."""
     n, end = 0, 0
     for loss in losses:
         if loss.wait.asked.ts_ns > end:

@@ -1,5 +1,5 @@
-"""When long packets between a server and a host were lost, all of them, while shorter ones arrived: a link on the path
-takes no packets of that length, and nobody tells the sender (RFC 2923: a black hole of path MTU discovery)."""
+"""State `mtu`: all long packets between a server and a host were lost, while shorter ones arrived. A link on the path
+drops packets of that length, without a message to the sender (RFC 2923: a black hole of path MTU discovery)."""
 
 from dataclasses import replace
 
@@ -11,17 +11,17 @@ from kafkascope_spark.stories.servers.silent import SCOPES
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch
 
 _LEAST_BYTES = 536
-"""Any IPv4 link takes packets with so much payload (576 bytes, RFC 1122)."""
+"""Payload bytes that any IPv4 link forwards (packets of 576 bytes, RFC 1122)."""
 
 
 def mtu_stretches(server: ServerRecord) -> list[Stretch]:
-    """The stretches, by host."""
+    """Returns the stretches, by host."""
     return [_stretch(server, loss) for loss in server.losses if _is_of_length(loss)]
 
 
 def with_lost_bytes(server: ServerRecord, silent: Stretch) -> Stretch:
-    """The silent stretch; where only long packets are known to be lost in it, with how long they were: then a link may
-    take none of that length, also after a shorter one arrived, until what was lost is acknowledged."""
+    """Returns the silent stretch; if only long packets are known to be lost in it, with the length of the shortest: a
+    link may drop packets of that length, even after a shorter one arrived, until the lost data is acknowledged."""
     if silent.state != "silent" or silent.end is None:
         return silent
     begin_ns, end_ns = silent.begin.ts_ns, silent.end.ts_ns
@@ -43,9 +43,9 @@ def _is_of_length(loss: PacketLoss) -> bool:
 
 
 def _stretch(server: ServerRecord, loss: PacketLoss) -> Stretch:
-    """From the first packet that was sent again to the last, which may have arrived. TCP doubles the time between its
-    attempts (RFC 6298, 5.5): the one before the last came half way or later, and the next would come as much later.
-    Where that is after the end of the capture, it may not be over."""
+    """Returns the stretch from the first retransmitted packet to the last one, which may have arrived. TCP doubles the
+    time between attempts (RFC 6298, 5.5): the last but one came halfway or later, and the next would come by the same
+    time later. If that is after the end of the capture, the state may not be over."""
     begin, end = first_of(loss), last_of(loss)
     stretch = Stretch(loss.host, "mtu", begin, end, True, loss.n_connections, [begin, end], lead_ns=SECOND_NS)
     stretch.last_shown_ns = begin.ts_ns + (end.ts_ns - begin.ts_ns) // 2
@@ -60,7 +60,7 @@ def _stretch(server: ServerRecord, loss: PacketLoss) -> Stretch:
 
 
 def _has_arrived(server: ServerRecord, loss: PacketLoss) -> bool:
-    """Whether a wait for an acknowledgment ended at about the time of the last attempt: then some of it arrived, and
-    what else is sent again follows at once."""
+    """Whether a wait for an acknowledgment ended at about the time of the last attempt: then some data arrived, and the
+    other retransmissions follow at once."""
     waits = (wait for wait in server.waits_of(loss.host) if wait.asked.ts_ns <= loss.last_ns)
     return any(abs(server.end_ns(wait.until) - loss.last_ns) <= SECOND_NS for wait in waits if wait.ended_by == "ack")

@@ -1,5 +1,5 @@
-"""When a server did not answer attempts to connect of a host, though packets of it reached the host on connections that
-were open: something lets only these pass, or its listener accepts nobody."""
+"""State `not_accepting`: a server did not answer connection attempts of a host, although its packets reached the host
+on open connections. A device lets only these pass, or the listener accepts no connections."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -17,14 +17,15 @@ from kafkascope_spark.stories.servers.stretch import (
 
 _NOT_OPENED = frozenset({"unanswered", "open"})
 _LEAST_NS = 2 * SECOND_NS
-"""A SYN that is lost once is sent again after a second (RFC 6298, 2.1)."""
+"""Shortest time of attempts without an answer: a SYN that is lost once is retransmitted after a second (RFC 6298,
+2.1)."""
 _LEAST_ATTEMPTS = 3
-"""So many attempts that were given up at once are no accident: what rejects a connection with an ICMP message lets it
-fail at once, without a packet of TCP, and clients try again with another one."""
+"""Fewest attempts that were given up at once and are no coincidence: a device that rejects a connection with an ICMP
+message lets it fail at once, without a TCP packet, and clients retry with another connection."""
 
 
 def not_accepting_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
-    """The stretches, by host. others: those of states that explain more."""
+    """Returns the stretches, by host. others: stretches of states that take precedence."""
     explained = stretches_by_host(others)
     not_opened = {lost.conn_id for lost in server.lost if lost.kind in _NOT_OPENED}
     hosts: dict[str, list[Wait]] = defaultdict(list)
@@ -44,14 +45,14 @@ def _is_tried_again(wait: Wait) -> bool:
 
 
 def _others_work(server: ServerRecord, wait: Wait) -> bool:
-    """Whether packets of the server came to the host while it tried again and again."""
+    """Whether packets of the server came to the host during its attempts."""
     since, until = wait.asked.ts_ns + SECOND_NS, wait.last_asked.ts_ns
     return until > since and server.runs("host", "packet", wait.host).has_packets(since, until)
 
 
 def _is_proven(server: ServerRecord, waits: list[Wait]) -> bool:
-    """Whether one of the attempts shows it by itself, or several do that were given up at once while packets of the
-    server came."""
+    """Whether one attempt proves the state by itself, or several attempts do that were given up at once while packets
+    of the server came."""
     if any(map(_is_tried_again, waits)):
         return True
     came = server.runs("host", "packet", waits[0].host).has_packets(waits[0].asked.ts_ns, waits[-1].asked.ts_ns)
@@ -59,8 +60,8 @@ def _is_proven(server: ServerRecord, waits: list[Wait]) -> bool:
 
 
 def _of_one_time(waits: Iterable[Wait], accepted: Sequence[Moment]) -> list[list[Wait]]:
-    """The attempts of a host in groups: a connection that was accepted in between parts them, and so does a long pause.
-    accepted: when the server accepted connections of the host, in order of time."""
+    """Returns the attempts of a host in groups. Groups are separated by an accepted connection or a long pause.
+    accepted: times at which the server accepted connections of the host, in order."""
     groups: list[list[Wait]] = []
     for wait in waits:
         last = groups[-1] if groups else []
@@ -78,8 +79,9 @@ def _is_long(waits: list[Wait]) -> bool:
 
 
 def _stretch(server: ServerRecord, waits: list[Wait]) -> Stretch:
-    """From the first SYN to the first SYN-ACK after the last that was not answered; or that, where none came soon. It
-    may have begun since the server last accepted a connection, and have lasted until it accepted the next."""
+    """Returns the stretch from the first SYN to the first SYN-ACK after the last unanswered SYN, or to that SYN if no
+    SYN-ACK came soon. It may have begun when the server last accepted a connection, and have lasted until it accepted
+    the next."""
     host, last = waits[0].host, max(wait.last_asked for wait in waits)
     opened = [wait.until for wait in waits if wait.until is not None and wait.ended_by == "syn_ack"]
     accepted = server.accepted(host)[bisect_left(server.accepted(host), last) :][:1]

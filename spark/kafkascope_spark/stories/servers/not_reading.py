@@ -1,8 +1,8 @@
-"""When a server did not read what a host sent: its receive window stayed closed for a second or longer, as its process
-took nothing of what its kernel held for it. Shorter times are those of a process that is busy.
+"""State `not_reading`: a server did not read the data of a host. Its receive window stayed closed for a second or
+longer, because its process took no data from its kernel. Shorter times are normal for a busy process.
 
-Where the process sent nothing to anybody meanwhile, it was frozen: whoever waits for no response, as a producer with
-acks=0, sees nothing else of that. Where it went on with others, it left this connection alone."""
+If the process sent nothing to any host in that time, it was frozen: for a host that waits for no response, such as a
+producer with acks=0, that is the only evidence. If it served others, it did not read only this connection."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ _LEAST_FROZEN_NS = SECOND_NS
 
 
 def not_reading_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
-    """The stretches, by host. others: those of states that explain more."""
+    """Returns the stretches, by host. others: stretches of states that take precedence."""
     closed = [_stretch(server, wait) for wait in server.waits if wait.layer == "window"]
     known = list(without(closed, others))
     frozen = [stretch for stretch in known if stretch.state == "frozen"]
@@ -24,8 +24,8 @@ def not_reading_stretches(server: ServerRecord, others: Iterable[Stretch]) -> li
 
 
 def _stretch(server: ServerRecord, wait: Wait) -> Stretch:
-    """From the segment that closed the window to the one that opened it; of a frozen process, from its last payload to
-    the first afterwards, where these are near."""
+    """Returns the stretch from the segment that closed the window to the one that opened it; for a frozen process, from
+    its last payload to the first afterwards, if these are near."""
     begin, end = wait.asked, wait.until
     is_open = wait.ended_by == "ack"
     gap = server.runs("process", "payload").gap_from(begin.ts_ns)
@@ -45,7 +45,7 @@ def _stretch(server: ServerRecord, wait: Wait) -> Stretch:
 
 
 def _joined(stretches: Iterable[Stretch]) -> list[Stretch]:
-    """Stretches of one state: those of a host that have time in common, or nearly, are one."""
+    """Joins stretches of one state of the same host that overlap or nearly do."""
     found: list[Stretch] = []
     for stretch in sorted(stretches, key=lambda each: (each.host, each.begin)):
         last = found[-1] if found else None

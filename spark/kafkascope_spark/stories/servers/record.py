@@ -1,5 +1,5 @@
-"""What is known of one server: the hosts that talked to it, who waited for it, which connections it ended, and when it
-sent packets. Events in, lists in order of time out."""
+"""`ServerRecord`: the events of one server as lists in order of time: hosts that talked to it, waits for it,
+connections that it ended, and times at which it sent packets."""
 
 import sys
 from bisect import bisect_left, bisect_right
@@ -28,7 +28,7 @@ ServerEvent = (
     ServerHost | PacketLoss | PacketDelay | SlowProcess | HostSilence | ServerConnection | ServerWait | LifeSign
 )
 ANYBODY = ""
-"""As a host: all of them together."""
+"""Stands for all hosts together."""
 
 
 class Run(NamedTuple):
@@ -42,7 +42,8 @@ _first, _last = attrgetter("first"), attrgetter("last")
 
 
 class Gap(NamedTuple):
-    """A time without packets of the server: the last before and the first after, None where there is none."""
+    """A time without packets of the server. before, after: the last packet before and the first after it, None if there
+    is none."""
 
     before: Moment | None
     after: Moment | None
@@ -50,8 +51,8 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A host waited for the server from `asked` on; `last_asked`: its last packet that asked. until: what ended it,
-    None for the end of the capture."""
+    """A wait of a host for the server. asked, last_asked: first and last packet that need a reply; until: packet that
+    ended the wait, None for the end of the capture."""
 
     host: str
     conn_id: str
@@ -68,8 +69,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A connection that the server ended or did not accept (kind: see the event server_connection), or the first that
-    it accepted after that. accepted: its SYN-ACK."""
+    """A connection that the server ended or did not accept (kind: see the event server_connection), or the first one
+    that it accepted after that. accepted: its SYN-ACK."""
 
     host: str
     conn_id: str
@@ -83,7 +84,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host that talked to the server. first: packet of the server to it, None where none came."""
+    """A host that talked to the server. first: first packet of the server to it, None if there is none."""
 
     host: str
     kind: HostKind
@@ -91,13 +92,13 @@ class Host:
 
 
 class Runs:
-    """The runs of one kind, in order of time."""
+    """Runs of one kind, in order of time."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
 
     def add(self, run: Run) -> None:
-        """Takes the next run; it begins after the one before."""
+        """Adds the next run, which begins after the previous one."""
         self._runs.append(run)
 
     def __iter__(self) -> Iterator[Run]:
@@ -107,43 +108,43 @@ class Runs:
         return bool(self._runs)
 
     def after(self, ts_ns: int) -> Moment | None:
-        """The first packet of the first run that begins at a time or after it."""
+        """Returns the first packet of the first run that begins at ts_ns or later; None if there is none."""
         at = bisect_right(self._runs, ts_ns - 1, key=lambda run: run.first.ts_ns)
         return self._runs[at].first if at < len(self._runs) else None
 
     def gap_from(self, ts_ns: int) -> Gap:
-        """The gap that a time is in, or the next one, where it is inside a run."""
+        """Returns the gap that contains ts_ns, or the next gap if ts_ns is inside a run."""
         at = bisect_right(self._runs, ts_ns, key=lambda run: run.first.ts_ns)
         before = self._runs[at - 1].last if at else None
         return Gap(before, self._runs[at].first if at < len(self._runs) else None)
 
     def gaps(self) -> list[Gap]:
-        """All gaps, from the one before the first run to the one after the last."""
+        """Returns all gaps, from the one before the first run to the one after the last."""
         firsts = [*(run.first for run in self._runs), None]
         lasts = [None, *(run.last for run in self._runs)]
         return [Gap(before, after) for before, after in zip(lasts, firsts, strict=True)]
 
     def has_packets(self, from_ns: int, to_ns: int) -> bool:
-        """Whether a run has a packet between two times, as far as its ends say."""
+        """Whether a run has a packet between two times, as far as its ends show."""
         run = self.begun_by(Moment(to_ns - 1, sys.maxsize))
         return run is not None and run.last.ts_ns > from_ns
 
     def begun_by(self, moment: Moment) -> Run | None:
-        """The last run that begins at a moment or before; the ones before it ended before it began."""
+        """Returns the last run that begins at a moment or before; None if there is none."""
         at = bisect_right(self._runs, moment, key=_first)
         return self._runs[at - 1] if at else None
 
     def begun_after(self, begin: Moment, seen: Moment) -> Run | None:
-        """The first run that begins after a moment and goes on after another."""
+        """Returns the first run that begins after `begin` and ends after `seen`; None if there is none."""
         at = max(bisect_right(self._runs, begin, key=_first), bisect_right(self._runs, seen, key=_last))
         return self._runs[at] if at < len(self._runs) else None
 
 
 @dataclass
 class ServerRecord:
-    """One server. capture_ns: the time of the capture that it is about. is_client: its process opened connections too.
-    lost: in order of when they ended. last_seen_ns: by host, when packets of either last went. runs: by scope, layer
-    and host."""
+    """The events of one server. capture_ns: the covered part of the capture. is_client: whether its process also opened
+    connections. lost: in order of their ends. last_seen_ns: time of the last packet between the server and each host.
+    _runs: by scope, layer and host."""
 
     capture_ns: tuple[int, int]
     server_ip: str = ""
@@ -161,7 +162,7 @@ class ServerRecord:
     _runs: dict[tuple[str, str, str], Runs] = field(default_factory=lambda: defaultdict(Runs))
 
     def take(self, packet_no: int, conn_id: str, event: ServerEvent) -> None:
-        """Takes the next event of the server. packet_no, conn_id: as its row has them."""
+        """Takes the next event of the server. packet_no, conn_id: from the row of the event."""
         if isinstance(event, ServerHost):
             self._take_host(packet_no, event)
         elif isinstance(event, PacketLoss):
@@ -180,19 +181,19 @@ class ServerRecord:
             self._take_sign(event)
 
     def runs(self, scope: str, layer: str, host: str = ANYBODY) -> Runs:
-        """When the server sent packets; scope and layer as in the event life_sign."""
+        """Returns the runs of packets of the server; scope and layer as in the event life_sign."""
         return self._runs[scope, layer, host]
 
     def end_ns(self, moment: Moment | None) -> int:
-        """The time of a moment, the end of the capture for none."""
+        """Returns the time of a moment; the end of the capture for None."""
         return self.capture_ns[1] if moment is None else moment.ts_ns
 
     def start_ns(self, moment: Moment | None) -> int:
-        """The time of a moment, the begin of the capture for none."""
+        """Returns the time of a moment; the begin of the capture for None."""
         return self.capture_ns[0] if moment is None else moment.ts_ns
 
     def waits_of(self, host: str) -> list[Wait]:
-        """The waits of a host, in order of time."""
+        """Returns the waits of a host, in order of time."""
         return self._waits_of_hosts[host]
 
     def others_asked(self, host: str, after: Moment, before: Moment) -> bool:
@@ -202,19 +203,19 @@ class ServerRecord:
         return any(name != host for _, name in rest)
 
     def last_accepted_ns(self, host: str, before: Moment) -> int:
-        """When the server last accepted a connection of a host before a moment, as far as it is known: its first packet
-        to it, and the connections that it ended later; the begin of the capture where it had sent nothing."""
+        """Returns when the server last accepted a connection of a host before a moment, as far as known from its first
+        packet to the host and the connections that it ended later; the begin of the capture if it had sent nothing."""
         known = [self.hosts[host].first, *self.accepted(host)]
         earlier = (moment.ts_ns for moment in known if moment is not None and moment < before)
         return max(earlier, default=self.capture_ns[0])
 
     def accepted(self, host: str) -> list[Moment]:
-        """When the server accepted connections of a host, in order of time, as far as it is known: those that ended
-        later, and the first after each that it did not accept."""
+        """Returns when the server accepted connections of a host, in order of time, as far as known: those that it
+        ended later, and the first one after each that it did not accept."""
         return self._accepted[host]
 
     def lost_between(self, from_ns: int, to_ns: int) -> list[Lost]:
-        """The connections that ended between two times, in order of time; both times count."""
+        """Returns the connections that ended between two times (both included), in order of time."""
         since = bisect_left(self.lost, from_ns, key=_ended_ns)
         return self.lost[since : bisect_right(self.lost, to_ns, key=_ended_ns)]
 

@@ -1,4 +1,5 @@
-"""When a server refused the connections of a host while it served others, or older connections of the host."""
+"""State `refusing`: a server refused new connections of a host while it served others, or older connections of the
+host."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -12,8 +13,8 @@ from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch
 
 @dataclass(frozen=True, slots=True)
 class _Refusals:
-    """Refused connections of one host, in order of time. accepted: the first that was accepted afterwards, None where
-    none was, or others were accepted long before."""
+    """Consecutive refused connections of one host, in order of time. accepted: the first one that was accepted
+    afterwards, None if none was, or if others were accepted long before."""
 
     host: str
     refused: tuple[Lost, ...]
@@ -31,7 +32,8 @@ class _Refusals:
 
 
 def refusing_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
-    """The stretches in which the server refused a host. down: those in which it was down, which come first."""
+    """Returns the stretches in which the server refused a host. down: stretches in which it was down, which take
+    precedence."""
     hosts: dict[str, list[Lost]] = defaultdict(list)
     down_to = stretches_by_host(down)
     for lost in sorted(server.lost, key=lambda each: each.ended):
@@ -43,7 +45,7 @@ def refusing_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretc
 
 
 def _between_accepted(host: str, lost: list[Lost]) -> list[_Refusals]:
-    """The refused connections of one host, divided where one was accepted."""
+    """Returns the refused connections of one host in groups, divided by accepted ones."""
     found = []
     accepted = sorted(each.accepted for each in lost if each.accepted is not None)
     refused: list[Lost] = []
@@ -61,14 +63,14 @@ def _between_accepted(host: str, lost: list[Lost]) -> list[_Refusals]:
 
 
 def _next(accepted: list[Moment], lost: Lost) -> Moment | None:
-    """The first connection that was accepted after one was lost."""
+    """Returns the first connection that was accepted after one was lost; None if there is none."""
     at = bisect_right(accepted, lost.ended)
     return accepted[at] if at < len(accepted) else None
 
 
 def _reopened(refusals: list[_Refusals]) -> dict[Moment, Moment]:
-    """When the server first accepted a connection again of a host that it had refused, by the moment of the refusal.
-    Without those moments after which it accepted none."""
+    """Returns, by moment of a refusal, when the server next accepted a connection of a host that it had refused.
+    Refusals after which it accepted none are left out."""
     begun = sorted(refusals, key=lambda each: each.begin)
     found: dict[Moment, Moment] = {}
     n_begun, accepted = 0, list[Moment]()
@@ -88,8 +90,8 @@ def _reopened(refusals: list[_Refusals]) -> dict[Moment, Moment]:
 def _stretches(
     server: ServerRecord, lost: list[Lost], refusals: _Refusals, reopened: dict[Moment, Moment]
 ) -> list[Stretch]:
-    """The stretches of one host without an accepted connection in between: they are divided where the host tried
-    nothing when the server accepted others again that it had refused too. lost: all connections of the host."""
+    """Returns the stretches of one group of refusals. The group is divided if the server accepted other refused hosts
+    again while this host made no attempt. lost: all connections of the host."""
     found = []
     refused: list[Lost] = []
     for place, each in enumerate(refusals.refused, 1):
@@ -109,7 +111,8 @@ def _stretches(
 
 
 def _stretch(server: ServerRecord, lost: list[Lost], refusals: _Refusals, end: Moment | None) -> Stretch:
-    """Where no older connection was reset, the server may have refused new ones since it last accepted one."""
+    """Returns a stretch. If no older connection was reset, the server may have refused new ones since it last accepted
+    one."""
     refused = [each.ended for each in refusals.refused]
     from_ns, to_ns = refused[0].ts_ns - SOON_NS, refused[-1].ts_ns
     reset = [s.ended for s in lost if s.kind == "rst_server" and from_ns <= s.ended.ts_ns <= to_ns]

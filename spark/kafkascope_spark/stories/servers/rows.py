@@ -1,4 +1,4 @@
-"""The states of one server: bad stretches, and what was between them."""
+"""Makes the states of one server: bad stretches, and the states between them."""
 
 from collections.abc import Iterator
 
@@ -26,18 +26,18 @@ _UNACKNOWLEDGED: dict[frozenset[str], Unacknowledged] = {
     frozenset({"delivery"}): "broker",
     frozenset({"packet", "delivery"}): "both",
 }
-"""By the layers of the waits that show it: whose packets were not acknowledged, or late."""
+"""Layers of the waits that show a state -> the side whose packets were not acknowledged."""
 _OF_ACKNOWLEDGMENTS = frozenset({"silent", "delayed"})
 
 
 def states_of(server: ServerRecord) -> Iterator[BrokerState]:
-    """The states of a server, host by host, in order of time. Where the clock was set back during a bad stretch, nobody
-    knows how long it was: it is left out."""
+    """Yields the states of a server, host by host, in order of time. Bad stretches in which the clock was set back are
+    left out, because their length is not known."""
     down = down_stretches(server)
     absent = host_silent_stretches(server)
     mtu = mtu_stretches(server)
     delayed = list(without(delayed_stretches(server), down + absent + mtu))
-    # A wait for the next long packet, or for one that is on its way, is explained by these.
+    # These explain waits for the next long packet, or for a packet in flight.
     silent = list(with_forgotten(server, without(_of_servers(silent_stretches(server, down), absent), mtu + delayed)))
     silent = [with_lost_bytes(server, each) for each in silent]
     frozen = frozen_stretches(server, down + silent)
@@ -65,14 +65,15 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
 
 
 def _of_servers(silent: list[Stretch], absent: list[Stretch]) -> Iterator[Stretch]:
-    """The silences but those in which a host acknowledged nothing because it sent nothing to anybody (absent)."""
+    """Yields the silent stretches without those in which a host acknowledged nothing because it sent nothing to any
+    server (absent)."""
     yield from (each for each in silent if "packet" in each.layers)
     yield from without((each for each in silent if "packet" not in each.layers), absent)
 
 
 def _apart(stretches: list[Stretch]) -> list[Stretch]:
-    """Stretches of one host in order of time, without overlaps: what began first stays. Of silence nothing is left
-    where no packet shows it after that: TCP only waits until it sends again."""
+    """Returns the stretches of one host in order of time, without overlaps; the one that began first stays. A silent
+    stretch is dropped if no packet shows it after that: TCP only waits for its next retransmission."""
     kept: list[Stretch] = []
     for stretch in sorted(stretches, key=lambda each: (each.begin, each.state)):
         last = kept[-1] if kept else None
@@ -92,19 +93,19 @@ def _apart(stretches: list[Stretch]) -> list[Stretch]:
 
 
 def _is_shown_only_before(moment: Moment, stretch: Stretch) -> bool:
-    """Whether it is a silence, and the packets that show it came before a moment."""
+    """Whether the stretch is silent, and all packets that show it came before a moment."""
     shown_ns = stretch.last_shown_ns
     return stretch.state == "silent" and shown_ns is not None and shown_ns <= moment.ts_ns
 
 
 def _continues(last: Stretch, stretch: Stretch) -> bool:
-    """Whether silence goes on: what the server still sent had no effect on the wait for it."""
+    """Whether a silent stretch continues: the packets that the server still sent did not end the wait for it."""
     is_silent = last.state == stretch.state == "silent"
     return is_silent and last.end is not None and stretch.begin.ts_ns - last.end.ts_ns <= SECOND_NS
 
 
 def _with_rest(server: ServerRecord, host: Host, bad: list[Stretch]) -> Iterator[Stretch]:
-    """The bad stretches of a host, with those in which the server served it and those of which nothing is known."""
+    """Yields the bad stretches of a host, and the serving and unknown stretches between them."""
     at, serves = host.first, True
     for stretch in bad:
         yield from _between(server, host, at, stretch.begin, serves)
@@ -117,7 +118,7 @@ def _with_rest(server: ServerRecord, host: Host, bad: list[Stretch]) -> Iterator
 def _between(
     server: ServerRecord, host: Host, begin: Moment | None, end: Moment | None, serves: bool
 ) -> Iterator[Stretch]:
-    """What was between two bad stretches: unknown until the next packet, then serving."""
+    """Yields the stretches between two bad ones: unknown until the next packet, then serving."""
     if begin is None or (end is not None and end.ts_ns <= begin.ts_ns):
         return
     if not serves:

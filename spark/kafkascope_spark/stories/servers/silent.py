@@ -1,5 +1,5 @@
-"""When a server was silent to a host: no packet came while the host waited for one, or none that came from the server
-reached the host, as it acknowledged nothing while other connections had packets of it."""
+"""State `silent`: no packet of a server came while the host waited for one; or packets of the server did not reach the
+host, which acknowledged nothing although it sent packets on other connections."""
 
 from collections import defaultdict
 
@@ -14,22 +14,23 @@ from kafkascope_spark.stories.servers.stretch import (
 )
 
 SCOPES = {"packet": "host", "delivery": "from_host"}
-"""Layers of waits, and whose packets would end one."""
+"""Layer of waits -> scope of the packets that end one."""
 ACKNOWLEDGED = frozenset({"ack", "data"})
-"""Values of `ended_by` of waits in which the acknowledgment came."""
+"""Values of `ended_by` of waits that an acknowledgment ended."""
 _LEAST_NS = SECOND_NS
 _AT_ONCE_NS = 500_000_000
-"""A packet for which the host waits when the server falls silent was sent at most so long before."""
+"""A packet for which the host waits when the server becomes silent was sent at most this long before."""
 _FOLLOWED_NS = 5 * SECOND_NS
-"""A server that gets what a host sends responds again in that time: members send heartbeats every three seconds."""
+"""A server that receives data of a host responds again within this time: members send heartbeats every three
+seconds."""
 _NOT_OPENED = frozenset({"unanswered", "open"})
-"""Kinds of connections whose SYNs were not answered."""
+"""Kinds of connections with unanswered SYNs."""
 _RETRY_NS = 100_000_000
-"""A host that waits sends again, 200 ms later at the earliest."""
+"""Shortest time to a retransmission of a waiting host, which comes 200 ms later at the earliest."""
 
 
 class _Arrivals:
-    """When what a host sent reached a server again that had sent nothing to it."""
+    """Times at which data of a host reached a server again that had sent nothing to it."""
 
     def __init__(self, server: ServerRecord) -> None:
         self._server = server
@@ -37,9 +38,9 @@ class _Arrivals:
         self._known: dict[tuple[str, Moment], Moment | None] = {}
 
     def since(self, host: str, answered: Moment) -> Moment | None:
-        """The moment of the server's first packet, unless what the host sent was not acknowledged then either, for a
-        second or longer: something that lets handshakes pass, and no data, is over when data is acknowledged. None
-        where the capture ends before that."""
+        """Returns the moment of the server's first packet; if data of the host was still not acknowledged for a second
+        or longer, the moment of the acknowledgment, because a device may let handshakes pass, but no data. None if the
+        capture ends before that."""
         if (host, answered) not in self._known:
             self._known[host, answered] = self._found(host, answered)
         return self._known[host, answered]
@@ -64,8 +65,8 @@ class _Arrivals:
 
 
 def _goes_on_from(server: ServerRecord, host: str, since: Moment) -> Moment | None:
-    """The first payload of the server to a host from a moment on that more follows soon: one that comes alone may be a
-    response to what had arrived before, which the server held back."""
+    """Returns the first payload of the server to a host from a moment on that is soon followed by more; None if there
+    is none. A single one may be a response to earlier data, which the server held back."""
     runs = [run for run in server.runs("host", "payload", host) if run.last >= since]
     for run, following in zip(runs, [*runs[1:], None], strict=True):
         is_followed = following is not None and following.first.ts_ns - run.last.ts_ns <= _FOLLOWED_NS
@@ -75,7 +76,8 @@ def _goes_on_from(server: ServerRecord, host: str, since: Moment) -> Moment | No
 
 
 def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
-    """The stretches in which the server was silent, by host. down: those in which it was down, which come first."""
+    """Returns the stretches in which the server was silent, by host. down: stretches in which it was down, which take
+    precedence."""
     gaps: dict[tuple[str, Gap], list[Wait]] = defaultdict(list)
     down_to = stretches_by_host(down)
     arrivals = _Arrivals(server)
@@ -89,7 +91,7 @@ def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]
 
 
 def _is_silent(server: ServerRecord, wait: Wait, gap: Gap, arrivals: _Arrivals) -> bool:
-    """Whether somebody waited long in the gap."""
+    """Whether the host waited long in the gap."""
     since = max(wait.asked.ts_ns, server.start_ns(gap.before))
     until = min(server.end_ns(gap.after), server.end_ns(wait.until))
     was_answered_until = since - wait.asked.ts_ns
@@ -99,7 +101,7 @@ def _is_silent(server: ServerRecord, wait: Wait, gap: Gap, arrivals: _Arrivals) 
 
 
 def _tried_again(waits: list[Wait]) -> bool:
-    """Whether somebody who waited sent again, or tried another connection: else the capture may lack the answer."""
+    """Whether a waiting host retransmitted or tried another connection; else the capture may lack the response."""
     if any(wait.last_asked.ts_ns - wait.asked.ts_ns >= _RETRY_NS for wait in waits):
         return True
     asked = [wait.asked.ts_ns for wait in waits]
@@ -107,7 +109,7 @@ def _tried_again(waits: list[Wait]) -> bool:
 
 
 def _is_alone(server: ServerRecord, wait: Wait, gap: Gap, arrivals: _Arrivals) -> bool:
-    """Whether the connection went on waiting when others were served: then the fault was its own."""
+    """Whether the connection continued to wait when others were served: then only this connection was at fault."""
     if gap.after is None or wait.layer == "delivery":
         return False
     arrived = arrivals.since(wait.host, gap.after)
@@ -116,8 +118,8 @@ def _is_alone(server: ServerRecord, wait: Wait, gap: Gap, arrivals: _Arrivals) -
 
 
 def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait], arrivals: _Arrivals) -> Stretch:
-    """The stretch of a gap: from the last packet before, where somebody asked soon after it, to the first after, where
-    somebody may have waited for it."""
+    """Returns the stretch of a gap: from the last packet before it, if a host sent data soon after that, to the first
+    packet after it, if a host may have waited for that."""
     host = waits[0].host
     asked, last = min(wait.asked for wait in waits), max(wait.last_asked for wait in waits)
     more = [wait for wait in server.waits_of(host) if _waits_for_response(server, wait, gap)]
@@ -146,24 +148,24 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait], arrivals: _Arriv
 
 
 def _sent_nothing(server: ServerRecord, asked_ns: int, shown_ns: int) -> bool:
-    """Whether the server's process sent nothing to anybody while somebody waited: a broker talks all the time, with
-    those that follow it and with the controller. Packets that had left it when it fell silent may come at first."""
+    """Whether the server's process sent nothing to any host during the wait: a broker always sends to its followers and
+    the controller. Packets that it had sent before the silence may still arrive at first."""
     until = max(shown_ns, asked_ns + _LEAST_NS)
     return not server.runs("process", "packet").has_packets(asked_ns + _AT_ONCE_NS, until)
 
 
 def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
-    """When the last packet of a wait was sent that was not answered, at least: the last one of all may be the one that
-    was."""
+    """Returns a lower limit for the time of the last unanswered packet of a wait: the last packet of all may be the one
+    that was answered."""
     asked_ns, last_ns = wait.asked.ts_ns, wait.last_asked.ts_ns
     was_answered = wait.ended_by in ACKNOWLEDGED or server.end_ns(wait.until) - last_ns < _RETRY_NS
     return earlier_attempt_ns(asked_ns, last_ns) if was_answered else last_ns
 
 
 def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:
-    """From a moment on, the first that shows that packets of the server reach the host: it acknowledges what one of the
-    waits was for, or new payload at once; the moment itself where nothing shows it. An attempt to connect says that
-    the host is there, and not that anything reaches it."""
+    """Returns the first moment from `since` on that shows that packets of the server reach the host: the host
+    acknowledges the data of one of the waits, or new payload at once; `since` if nothing shows it. A connection attempt
+    shows that the host runs, but not that packets reach it."""
     host = waits[0].host
     found = [wait.until for wait in waits if wait.until is not None and wait.ended_by in ACKNOWLEDGED]
     sent = [wait.asked.ts_ns for wait in server.waits_of(host) if wait.layer == "delivery"]
@@ -174,8 +176,8 @@ def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> 
 
 
 def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment) -> Moment | None:
-    """The first packet of the process to anybody, if it sent none since `begin` and other hosts went on asking when
-    this one had given up."""
+    """Returns the first packet of the process to any host, if it sent none since `begin` and other hosts continued to
+    send requests when this one had given up; else None."""
     gap = server.runs("process", "packet").gap_from(last.ts_ns)
     if gap.before is None or gap.after is None or gap.before.ts_ns > begin.ts_ns + SECOND_NS:
         return None
@@ -183,7 +185,7 @@ def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment)
 
 
 def _waits_for_response(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
-    """Whether the host waited for a response in the gap, which had not come before it."""
+    """Whether the host waited in the gap for a response that had not come before it."""
     is_response = wait.layer in ("payload", "request")
     asked_before = wait.asked.ts_ns < server.end_ns(gap.after)
     return is_response and asked_before and server.end_ns(wait.until) > server.start_ns(gap.before) + _LEAST_NS

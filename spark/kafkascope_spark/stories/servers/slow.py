@@ -1,8 +1,8 @@
-"""When a server was slow: it took several times as long as usual for what it does by itself (the event slow_process),
-or several connections had responses much later than it usually takes.
+"""State `slow`: a server took several times as long as usual for work without other brokers (event slow_process), or
+several connections had responses much later than usual.
 
-Responses that the server could have given by itself show that it was slow. Others, which may wait for other brokers
-(Produce, OffsetCommit), show only how long it was.
+Responses that need no other brokers show that the server was slow. Others, which may wait for other brokers (Produce,
+OffsetCommit), show only for how long.
 """
 
 from collections import defaultdict
@@ -15,21 +15,23 @@ from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, times_of
 
 _LEAST_CONNECTIONS = 2
-"""One connection alone may be throttled."""
+"""Fewest connections that show a slow server: a single one may be throttled."""
 _APART_NS = 2 * SECOND_NS
 _SLICE_NS = 2 * SECOND_NS
-"""A process is compared with others slice by slice: it was slow in most of the first and of the last one."""
+"""Length of the slices in which a process is compared with others: it was slow in most of the first and of the last
+slice."""
 _SEVERAL = 2
-"""The connections of so many hosts, or of all, end where the process does; those of one host may end by themselves."""
+"""If the process ends, connections of this many hosts, or of all, end; those of one host may end by themselves."""
 _WARM_UP_NS = 15 * SECOND_NS
-"""A process that has just begun, or goes on after a pause, catches up and compiles its code."""
+"""Time after the start of a process, or after a pause, in which it catches up and compiles its code."""
 
 _EXPLAINING = frozenset({"down", "silent", "frozen", "delayed"})
-"""States in which a process does nothing, or its packets take long: whatever was under way then took as long."""
+"""States in which a process does nothing, or its packets are delayed: requests in flight then take as long."""
 
 
 def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]:
-    """The stretches in which the server was slow, by host. others: those of all other states, which explain more."""
+    """Returns the stretches in which the server was slow, by host. others: stretches of all other states, which take
+    precedence."""
     explained = times_of(others)
     longer = times_of(each for each in others if each.state in _EXPLAINING)
     slow = (each for each in server.slow if not explained.meet(each.first_ns - _WARM_UP_NS, each.first_ns))
@@ -44,8 +46,8 @@ def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]
 
 
 def _join_waits(slow: Stretch, stuck: Stretches[Stretch]) -> None:
-    """Lets a slow process have been slow since the first response was late that shows it, too. Where such responses
-    show it for most of the time, it may have been slow only until they came, and behind with its work from then on."""
+    """Extends a slow process to the first late response that shows it, too. If such responses show it for most of the
+    time, it may have been slow only until they came, and only behind with its work afterwards."""
     assert slow.end is not None
     from_ns, to_ns = slow.begin.ts_ns, slow.end.ts_ns
     late = list(stuck.meeting(from_ns, to_ns))
@@ -63,20 +65,20 @@ def _join_waits(slow: Stretch, stuck: Stretches[Stretch]) -> None:
 
 
 def _is_mostly(stretches: Stretches[Stretch], from_ns: int, to_ns: int) -> bool:
-    """Whether one of the stretches has half of a time in common, or more."""
+    """Whether one of the stretches covers half of a time or more."""
     longest = stretches.longest(from_ns, to_ns)
     return longest is not None and 2 * longest[0] >= to_ns - from_ns
 
 
 def _has_ended(server: ServerRecord, ended: Stretches[Stretch], from_ns: int, to_ns: int) -> bool:
-    """Whether the process ended in between: what two processes did, at the end of one and the begin of the other, does
-    not show that one was slow."""
+    """Whether the process ended in between: the end of one process and the begin of the next do not show that it was
+    slow."""
     hosts = {each.host for each in ended.meeting(from_ns, to_ns) if from_ns < each.begin.ts_ns < to_ns}
     return bool(hosts) and len(hosts) >= min(_SEVERAL, len(server.hosts))
 
 
 def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
-    """The stretches of a slow process: of all hosts that it served meanwhile."""
+    """Yields the stretches of a slow process, one for each host that it served in that time."""
     begin, end = first_of(slow), last_of(slow)
     for name, host in server.hosts.items():
         met = host.first is not None and host.first.ts_ns < end.ts_ns
@@ -88,7 +90,7 @@ def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
 
 
 def _of_waits(server: ServerRecord, explained: Stretches[Stretch]) -> Iterator[Stretch]:
-    """The stretches that late responses show, of those that nothing else explains."""
+    """Yields the stretches that late responses show which nothing else explains."""
     lost = {wait.conn_id for wait in server.waits if wait.layer == "packet" and wait.until is None}
     late = [wait for wait in server.waits if wait.is_slow and (wait.until is not None or wait.conn_id not in lost)]
     late = [wait for wait in late if not _is_explained(explained, wait.asked.ts_ns, server.end_ns(wait.until))]
@@ -98,12 +100,12 @@ def _of_waits(server: ServerRecord, explained: Stretches[Stretch]) -> Iterator[S
 
 
 def _is_explained(stretches: Stretches[Stretch], from_ns: int, to_ns: int) -> bool:
-    """Whether a wait began in one of the stretches, or lasted for as long as one for half of its time."""
+    """Whether a wait began in one of the stretches, or one of them covers half of it or more."""
     return stretches.cover(from_ns) or _is_mostly(stretches, from_ns, to_ns)
 
 
 def _together(server: ServerRecord, late: list[Wait]) -> list[list[Wait]]:
-    """The late responses in groups that have a pause between them."""
+    """Returns the late responses in groups with a pause between them."""
     groups: list[list[Wait]] = []
     end = 0
     for wait in late:
@@ -123,8 +125,8 @@ def _of_hosts(late: list[Wait]) -> list[Stretch]:
 
 
 def _of_host(host: str, late: list[Wait]) -> Stretch:
-    """From the first request that waited to the last response, if all came. It was slow at some time between the last
-    of these requests and that."""
+    """Returns the stretch from the first waiting request to the last response, if all came. It was slow at some time
+    between the last of these requests and that response."""
     answers: list[Moment] = [wait.until for wait in late if wait.until is not None]
     requests = [(wait.asked.ts_ns, wait.request_id) for wait in late if wait.request_id is not None]
     moments = [*(wait.asked for wait in late), *answers]

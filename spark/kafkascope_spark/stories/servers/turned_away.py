@@ -1,5 +1,6 @@
-"""When a server accepted connections of a host and closed them at once, before it had sent anything: as a broker does
-whose connection limit is reached (max.connections.per.ip, max.connections), or a load balancer without a backend."""
+"""State `turned_away`: a server accepted connections of a host and closed them at once, before it had sent anything, as
+a broker does at its connection limit (max.connections.per.ip, max.connections), or a load balancer without a
+backend."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -10,11 +11,11 @@ from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patienc
 _CLOSED = ("fin_server", "rst_server")
 _AT_ONCE_NS = 2 * SECOND_NS
 _LEAST = 3
-"""So many connections, one after the other, are no accident."""
+"""Fewest connections, one after the other, that are no coincidence."""
 
 
 def turned_away_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
-    """The stretches, by host. others: those of states that explain more."""
+    """Returns the stretches, by host. others: stretches of states that take precedence."""
     explained = stretches_by_host(others)
     hosts: dict[str, list[Lost]] = defaultdict(list)
     for lost in sorted(server.lost, key=lambda each: each.began):
@@ -29,8 +30,8 @@ def turned_away_stretches(server: ServerRecord, others: Iterable[Stretch]) -> li
 
 
 def _runs(mine: Iterable[Lost]) -> Iterator[tuple[list[Lost], Lost | None]]:
-    """Connections of one host, in order, that were closed at once, with the first afterwards that was served, or None.
-    Where none is tried for long, what was tried before is a run of its own."""
+    """Yields runs of connections of one host that were closed at once, each with the first one afterwards that was
+    served, or None. A long time without an attempt ends a run."""
     away: list[Lost] = []
     for each in mine:
         if _is_turned_away(each):
@@ -52,8 +53,8 @@ def _patience_ns(away: list[Lost]) -> int:
 
 
 def _is_turned_away(lost: Lost) -> bool:
-    """Whether the server wanted no connection. One that closes what it has not read sends a RST (RFC 2525, section
-    2.17): a FIN after bytes of the host ends the connection because of these bytes."""
+    """Whether the server closed the connection without reading from it. A server that closes with unread data sends a
+    RST (RFC 2525, section 2.17); a FIN after bytes of the host ends the connection because of these bytes."""
     if lost.kind not in _CLOSED or lost.served or lost.accepted is None:
         return False
     if lost.kind == "fin_server" and lost.idle_ms is not None:
@@ -62,8 +63,8 @@ def _is_turned_away(lost: Lost) -> bool:
 
 
 def _stretch(server: ServerRecord, host: Host, away: list[Lost], served: Lost | None) -> Stretch:
-    """From the first connection that was closed to the first that was served, where that comes soon enough for the
-    host to have gone on trying. Nothing says when the state began: older connections go on."""
+    """Returns the stretch from the first connection that was closed to the first that was served, if that comes soon
+    enough for the host to have kept trying. When the state began is not known, because older connections continue."""
     moments = [each.ended for each in away]
     end = None if served is None else served.accepted
     if server.end_ns(end) - moments[-1].ts_ns > _patience_ns(away):

@@ -751,7 +751,7 @@ export interface Recovery {
   client_instance_id: string;
   /** topic-partition, group, transactional id, coordinator key or address */
   resource: string | null;
-  /** how it ended: recovered; served_elsewhere (the client did not need it again: other brokers served it, or, of a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did other work and did not try again); client_ended (the client ended first); fatal (trying again does not help); wrong_reaction */
+  /** outcome: recovered; served_elsewhere (the client did not need it again: other brokers served it, or, for a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did other work and did not retry); client_ended (the client ended first); fatal (a retry does not help); wrong_reaction */
   outcome: "recovered" | "served_elsewhere" | "still_open" | "gave_up" | "client_ended" | "fatal" | "wrong_reaction" | null;
   /** first error (nanoseconds since the epoch) */
   start_ns: number | null;
