@@ -1,9 +1,11 @@
-"""Which release of Kafka each broker ran when, and how the cluster keeps its metadata: ZooKeeper, KRaft, or on the way.
+"""The release of Kafka that each broker ran over time, and how the cluster keeps its metadata: ZooKeeper, KRaft, or a
+migration between them.
 
-What an address offered (ApiVersions) says its release at that time. Of several listeners of a broker the one counts
-whose offer says most; listeners of controllers offer few APIs. A broker that restarts may have no client that asks for
-its versions for a long time, but with KRaft it opens a connection to the controller at once and names its release
-there: that counts for a release that it offered nobody. Memory grows with the brokers and what they offered.
+The versions that an address offered (ApiVersions) show its release at that time. Of several listeners of a broker, the
+one with the most precise offer counts; listeners of controllers offer few APIs. After a restart a broker may have no
+client that requests its versions for a long time, but with KRaft it opens a connection to the controller at once and
+sends its release there: that counts for a release that it offered to no client. Memory grows with the brokers and their
+offers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +38,7 @@ _FROM_CONTROLLER_TO_BROKERS = (
     "messages/UpdateMetadata/request",
     "messages/StopReplica/request",
 )
-"""Messages by which a controller announces leaders to brokers that use ZooKeeper."""
+"""Messages in which a controller announces leaders to brokers that use ZooKeeper."""
 _OF_MIGRATION = (
     *((message, "is_k_raft_controller") for message in _FROM_CONTROLLER_TO_BROKERS),
     ("messages/BrokerRegistration/request", "is_migrating_zk_broker"),
@@ -50,7 +52,8 @@ controller that has zookeeper.metadata.migration.enable set."""
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSpan:
-    """A broker was of one release from first_ns (the first connection that shows it) to last_ns (the last one)."""
+    """A span of time in which a broker had one release, from first_ns (the first connection that shows it) to last_ns
+    (the last one)."""
 
     node_id: int | None
     address: str
@@ -61,14 +64,15 @@ class ReleaseSpan:
 
 @dataclass(frozen=True, slots=True)
 class ClusterReleases:
-    """spans: by node and time. mode: ZOOKEEPER_MODE, KRAFT_MODE, MIGRATION, or None where nothing says it."""
+    """spans: by node and time. mode: ZOOKEEPER_MODE, KRAFT_MODE, MIGRATION, or None where nothing shows it."""
 
     spans: tuple[ReleaseSpan, ...]
     mode: str | None
 
     @property
     def sentence(self) -> str | None:
-        """How the cluster keeps its metadata and which releases its brokers are; None where nothing says."""
+        """A sentence about how the cluster keeps its metadata and the releases of its brokers; None where nothing shows
+        them."""
         latest = {span.node_id: span for span in self.spans}
         nodes: dict[str, list[str]] = {}
         for node_id, span in latest.items():
@@ -84,12 +88,12 @@ class ClusterReleases:
         return ", ".join(said) if said else None
 
     def of_node(self, node_id: int) -> list[ReleaseSpan]:
-        """The node's releases by time."""
+        """Returns the node's releases by time."""
         return [span for span in self.spans if span.node_id == node_id]
 
 
 def upgrades(spans: Sequence[ReleaseSpan]) -> Iterator[tuple[ReleaseSpan, ReleaseSpan]]:
-    """Each change of a broker's release: what it offered before and after. spans: by node and time."""
+    """Yields each change of a broker's release: the spans before and after. spans: by node and time."""
     for before, after in pairwise(spans):
         if before.node_id == after.node_id and before.release != after.release:
             yield before, after
@@ -105,13 +109,13 @@ def _release(offered: str) -> BrokerRelease:
 
 
 def cluster_releases(dataset: Dataset) -> ClusterReleases:
-    """The releases of a capture's brokers, and the mode. Raises UsageError where a table cannot be read."""
+    """Returns the releases of a capture's brokers, and the mode. Raises UsageError where a table cannot be read."""
     spans = release_spans(dataset)
     return ClusterReleases(spans, _mode(dataset, spans))
 
 
 def release_spans(dataset: Dataset) -> tuple[ReleaseSpan, ...]:
-    """The releases of a capture's brokers, by node and time. Raises UsageError where a table cannot be read."""
+    """Returns the releases of a capture's brokers, by node and time. Raises UsageError where a table cannot be read."""
     by_address: dict[tuple[int | None, str], list[ReleaseSpan]] = {}
     for span in sorted(_spans(dataset), key=lambda span: (span.first_ns, span.address)):
         known = by_address.setdefault((span.node_id, span.address), [])
@@ -135,12 +139,12 @@ def release_spans(dataset: Dataset) -> tuple[ReleaseSpan, ...]:
 
 
 def _precision(spans: list[ReleaseSpan]) -> int:
-    """How many releases the first offer leaves open; none is the least precise."""
+    """Returns how many releases the first offer leaves open; no offer is the least precise."""
     return len(spans[0].release.releases) or 1000
 
 
 def _spans(dataset: Dataset) -> Iterator[ReleaseSpan]:
-    """What each address offered on the connections of a batch, as spans."""
+    """Yields the offers of each address on the connections of a batch, as spans."""
     columns = ["node_id", "server_ip", "server_port", "api_versions_offered", "first_ns"]
     for batch in scan(dataset, CONNECTIONS, columns):
         offered = pc.binary_join(batch.column("api_versions_offered"), _SEPARATOR)
@@ -153,7 +157,7 @@ def _spans(dataset: Dataset) -> Iterator[ReleaseSpan]:
 
 
 def _named_spans(dataset: Dataset) -> Iterator[ReleaseSpan]:
-    """What brokers named as their version on connections that they opened themselves, as spans."""
+    """Yields the versions that brokers sent on connections that they opened themselves, as spans."""
     columns = ["client_ids", "client_ip", "software_version", "first_ns"]
     for batch in scan(dataset, CONNECTIONS, columns):
         clients = pc.binary_join(batch.column("client_ids"), _SEPARATOR)
@@ -178,7 +182,7 @@ def _mode(dataset: Dataset, spans: tuple[ReleaseSpan, ...]) -> str | None:
 
 
 def _values(dataset: Dataset, message: str, field: str) -> Iterator[bool | None]:
-    """The different values of a field of a message; none where the capture has no such message."""
+    """Yields the distinct values of a field of a message; none where the capture has no such message."""
     if dataset.rows(message) and field in dataset.arrow(message).schema.names:
         for batch in dataset.batches(message, [field]):
             yield from pc.unique(batch.column(field)).to_pylist()

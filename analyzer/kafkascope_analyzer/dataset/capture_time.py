@@ -1,10 +1,10 @@
-"""How times that count from the capture's start, and durations, are written in sentences and in reports."""
+"""Formats times since the capture's start, and durations, for sentences and reports."""
 
 _NS_PER_MS = 1_000_000
 
 
 def since_start(ns: int) -> str:
-    """Time since the capture's start as mm:ss.mmm, with hours where there are any."""
+    """Returns the time since the capture's start as mm:ss.mmm, with hours where there are any."""
     sign, ns = ("-", -ns) if ns < 0 else ("", ns)
     minutes, ms = divmod(ns // _NS_PER_MS, 60_000)
     hours, minutes_left = divmod(minutes, 60)
@@ -13,7 +13,8 @@ def since_start(ns: int) -> str:
 
 
 def duration_text(us: int) -> str:
-    """A duration in microseconds, with three figures or so: 85 µs, 1.20 ms, 340 ms, 2.35 s, 4 min 10 s."""
+    """Returns a duration in microseconds with about three significant digits: 85 µs, 1.20 ms, 340 ms, 2.35 s, 4 min 10
+    s."""
     if us < 0:
         return "-" + duration_text(-us)
     if us < 1_000:

@@ -1,6 +1,6 @@
 """Joins the small files of a dataset's tables. Its rows, and the order of the rows of each bucket, stay as they are.
 
-Each append and each Spark task adds files; readers open every one of them, and a store asks some ten milliseconds for
+Each append and each Spark task adds files; readers open every one of them, and a store takes some ten milliseconds for
 each. A file of SMALL_BYTES or more is left as it is. Files are joined row group by row group, so memory does not grow
 with the table.
 """
@@ -19,12 +19,14 @@ from kafkascope_analyzer.dataset.writer import TableWriter
 
 SMALL_BYTES = 64 << 20
 _SERIES = re.compile(r"(.*/part-(?:open-)?\d+)-[^/]*")
-"""A file of a table that ingest writes: its folder, whether later captures may replace it, and its series of files."""
+"""Pattern for a file of a table that ingest writes: its folder, whether later captures may replace it, and its series
+of files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Files that become one. path: of the new file, without the end of its name that tells runs apart."""
+    """Files that are joined to one. path: path of the new file, without the part of its name that differs
+    between runs."""
 
     table: str
     path: str
@@ -32,7 +34,8 @@ class Joined:
 
 
 def files_to_join(files: Files) -> list[Joined]:
-    """The groups of two and more small files that may be one: of a bucket and a series, or of a table of stories."""
+    """Returns the groups of two or more small files that may be joined: files of one bucket and series, or of one table
+    of stories."""
     groups: dict[tuple[str, str], list[DatasetFile]] = defaultdict(list)
     for table, listed in files.items():
         for file in listed:

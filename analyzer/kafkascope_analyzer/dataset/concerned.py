@@ -1,4 +1,4 @@
-"""Which rows of each table a restricted report is made from.
+"""Chooses the rows of each table from which a restricted report is made.
 
 For each kind of name that a restriction has (clients, nodes, groups, topics) the clients, connections and requests that
 belong to these names are looked up once:
@@ -8,9 +8,9 @@ belong to these names are looked up once:
 - of a group: its members, and the requests that name it;
 - of a topic: the requests that name it, and the clients that sent them.
 
-`_BY_CLIENT`, `_BY_NODE`, `_BY_GROUP` and `_BY_TOPIC` say for each table in which column these are found. A row with a
-beginning and an end is within a time where the two overlap. With an incident comes the one that it followed from.
-Captures, clusters, DNS questions and the topology are read whole.
+`_BY_CLIENT`, `_BY_NODE`, `_BY_GROUP` and `_BY_TOPIC` give the columns of each table in which these are found. A row
+with a beginning and an end is within a time span if they overlap. An incident is chosen together with the one that it
+is a consequence of. Captures, clusters, DNS questions and the topology are read whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from kafkascope_analyzer.dataset.restriction import Restriction
 from kafkascope_parsers.errors import UsageError
 
 MOST_REQUESTS = 2_000_000
-"""The most requests that may name the topics of a restriction: their ids are held in memory, some 150 bytes each."""
+"""Most requests that may name the topics of a restriction: their ids are held in memory, some 150 bytes each."""
 _CLIENTS, _STALLS, _INCIDENTS, _REBALANCES = (
     f"stories/{table}" for table in ("clients", "stalls", "incidents", "rebalances")
 )
@@ -36,7 +36,7 @@ _PARENTS = {
     "stories/startup_steps": (_STARTS, "startup_id"),
     "stories/recovery_steps": (_RECOVERIES, "recovery_id"),
 }
-"""Steps are read with the start or recovery that they belong to, all or none of them."""
+"""Tables of steps, which are read with the start or recovery that they belong to: all steps or none."""
 _SPANS = {
     "requests": ("ts_ns", "response_last_ns"),
     _REBALANCES: ("start_ns", "end_ns"),
@@ -51,15 +51,15 @@ _SPANS = {
 """The columns with the beginning and the end of a row. Other tables have `first_ns` and `last_ns`, or `ts_ns` for
 both."""
 _GO_ON = (_STALLS, _INCIDENTS, _RECOVERIES, "stories/broker_states", "stories/broker_restarts", "stories/transactions")
-"""Tables in which a row without an end was not over when the capture ended. In other tables it ended as it began."""
+"""Tables in which a row without an end was not over when the capture ended. In other tables such a row is a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class _By:
     """A condition for the rows of a table: `column` has one of the values that were looked up.
 
-    found: which of them, an attribute of `_Found`. key: where `column` is a list, the column that identifies a row: a
-    row is chosen where one element of its list was found; member: where the elements are structs, their field."""
+    found: the attribute of `_Found` with these values. key: where `column` is a list, the column that identifies a row:
+    a row is chosen where its list has one of the values; member: where the elements are structs, their field."""
 
     column: str
     found: str
@@ -79,7 +79,8 @@ _BY_CLIENT: Mapping[str, tuple[_By, ...]] = {
     "stories/broker_restarts": (_By("clients", "clients", "down_ns"),),
     "stories/partition_flow": (_OF_CLIENT, _By("group_id", "groups")),
 }
-"""A table that is not listed: by its column client_instance_id, or by conn_id where it has none."""
+"""Conditions by client. Tables that are not listed: by their column client_instance_id, or by conn_id where they have
+none."""
 _BY_NODE: Mapping[str, tuple[_By, ...]] = {
     "requests": (_OF_NODE,),
     _RECOVERIES: (_By("recovery_id", "recoveries"),),
@@ -105,9 +106,9 @@ _BY_TOPIC: Mapping[str, tuple[_By, ...]] = {
     "stories/findings": (_By("evidence", "requests", "finding_id"),),
     "stories/partition_flow": (_OF_TOPIC,),
 }
-"""A table that is not listed and has a column request_id: the requests that name the topic."""
+"""Conditions by topic. Tables that are not listed and have a column request_id: the requests that name the topic."""
 _RULES = {"clients": _BY_CLIENT, "nodes": _BY_NODE, "groups": _BY_GROUP, "topics": _BY_TOPIC}
-"""A table that is not listed for nodes, groups or topics is chosen as for clients."""
+"""The conditions by kind of name. Tables that are not listed for nodes, groups or topics are chosen as for clients."""
 
 
 class Tables(Protocol):
@@ -117,7 +118,7 @@ class Tables(Protocol):
         """Whether the table is there."""
 
     def arrow(self, table: str, *, checked: bool = True) -> Any:
-        """The table as a pyarrow.dataset.Dataset."""
+        """Returns the table as a pyarrow.dataset.Dataset."""
 
     def batches(
         self,
@@ -125,11 +126,12 @@ class Tables(Protocol):
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> Iterator[pa.RecordBatch]:
-        """Its rows that the filter lets through, with these columns."""
+        """Returns the table's rows that match the filter, with these columns."""
 
 
 class Concerned:
-    """The conditions for the rows that concern a restriction, table by table. dataset: the same without it."""
+    """The conditions for the rows that concern a restriction, table by table. dataset: the dataset without the
+    restriction."""
 
     def __init__(self, dataset: Tables, restriction: Restriction) -> None:
         self._dataset = dataset
@@ -138,7 +140,7 @@ class Concerned:
         self._conditions: dict[str, Any] = {}
 
     def condition(self, table: str) -> Any:
-        """The pyarrow expression for the rows of a table; None where all are read. Raises UsageError."""
+        """Returns the pyarrow expression for the rows of a table; None where all are read. Raises UsageError."""
         if table not in self._conditions:
             self._conditions[table] = self._condition(table)
         return self._conditions[table]
@@ -168,15 +170,15 @@ class Concerned:
 
     @cached_property
     def _incidents(self) -> pa.Array:
-        """The chosen incidents, and those that they followed from."""
+        """The chosen incidents, and those that they are consequences of."""
         only = self._own_condition(_INCIDENTS)
         found = [values_of(self._dataset, _INCIDENTS, key, only) for key in ("incident_id", "root_incident_id")]
         return pc.unique(pa.concat_arrays(found))
 
 
 class _Found:
-    """The clients, connections, requests and so on that belong to the names of one kind; each is looked up when it is
-    first needed."""
+    """The clients, connections, requests and so on that belong to the names of one kind; each is looked up on first
+    use."""
 
     def __init__(self, dataset: Tables, kind: str, restriction: Restriction) -> None:
         self._dataset = dataset
@@ -185,7 +187,8 @@ class _Found:
         self.names = pa.array(getattr(restriction, kind), pa.int32() if kind == "nodes" else pa.string())
 
     def condition(self, table: str, columns: list[str]) -> Any:
-        """The pyarrow expression for the rows of a table that belong to the names. columns: those of the table."""
+        """Returns the pyarrow expression for the rows of a table that belong to the names. columns: columns of the
+        table."""
         default = _OF_CLIENT if _OF_CLIENT.column in columns else _OF_CONNECTION
         if self._kind == "topics" and _OF_REQUEST.column in columns:
             default = _OF_REQUEST
@@ -253,22 +256,22 @@ class _Found:
 
     @cached_property
     def incidents(self) -> pa.Array:
-        """Incidents that have a stall which concerns the names."""
+        """Incidents with a stall that concerns the names."""
         return values_of(self._dataset, _STALLS, "incident_id", self.condition(_STALLS, [_OF_CLIENT.column]))
 
     def _lists(self, table: str, column: str, only: Any, member: str | None = None) -> pa.Array:
-        """The elements of a column of lists, in the rows that `only` lets through."""
+        """Returns the elements of a list column, in the rows that match `only`."""
         batches = self._dataset.batches(table, [column], only)
         return _joined(_elements(batch.column(0), member) for batch in batches)
 
 
 def values_of(dataset: Tables, table: str, column: str, only: Any) -> pa.Array:
-    """The values of a column in the rows of a table that `only` lets through, each once."""
+    """Returns the distinct values of a column in the rows of a table that match `only`."""
     return _joined(batch.column(0) for batch in dataset.batches(table, [column], only))
 
 
 def _with_any(dataset: Tables, table: str, by: _By, found: pa.Array) -> pa.Array:
-    """The keys of the rows of a table of which an element of a list is among what was found."""
+    """Returns the keys of the rows of a table whose list has one of the values `found`."""
     keys = []
     for batch in dataset.batches(table, [str(by.key), by.column]):
         lists = batch.column(1)
@@ -278,7 +281,7 @@ def _with_any(dataset: Tables, table: str, by: _By, found: pa.Array) -> pa.Array
 
 
 def _joined(arrays: Iterable[pa.Array]) -> pa.Array:
-    """The values of all arrays, each once, without null; texts also where an array has a dictionary of them."""
+    """Returns the distinct values of all arrays, without null. Dictionary-encoded arrays are decoded."""
     decoded = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in arrays]
     found = [pc.drop_null(pc.unique(array)) for array in decoded]
     return pc.unique(pa.concat_arrays(found)) if found else pa.array([], pa.string())
@@ -300,7 +303,8 @@ def _all(conditions: list[Any]) -> Any:
 
 
 def _in_time(table: str, columns: list[str], restriction: Restriction) -> list[Any]:
-    """The conditions that a row overlaps the time; none for a table without times, whose rows others lead to."""
+    """Returns the conditions that a row overlaps the time span; none for a table without times, which is restricted
+    through other tables."""
     import pyarrow.dataset as ds
 
     usual = ("first_ns", "last_ns") if "first_ns" in columns else ("ts_ns", "ts_ns")

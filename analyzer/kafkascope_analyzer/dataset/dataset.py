@@ -1,11 +1,11 @@
-"""A dataset, opened by URI: which tables it has and which files they consist of, read from its manifest once.
+"""A dataset, opened by URI: its tables and their files, read once from its manifest.
 
 Nothing here looks into folders to find tables: a file that the manifest does not list is not part of the dataset. A
 Dataset can be pickled, and Spark's workers get one; each process opens the storage with its own credentials (see
 storage).
 
 Stories are replaced as a whole: workers write files under new names, and one atomic write of the manifest lists them. A
-run that dies before that leaves the former stories as they were (new_dataset).
+run that fails before that leaves the former stories unchanged (new_dataset).
 """
 
 import io
@@ -50,17 +50,17 @@ from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
-"""Arrow's default is to hold 16 batches of 4 files in memory before they are used."""
+"""Limits of Arrow's read-ahead. By default it holds 16 batches of 4 files in memory before they are used."""
 _INGEST_TABLES = {table.name: table for table in INGEST_TABLES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """A dataset and its manifest as it was when it was opened.
+    """A dataset with the manifest that it had when it was opened.
 
     Tables are named as in the manifest: `requests`, `messages/Metadata/response`, `stories/clients`. `str(dataset)` is
-    the place as the user wrote it. unfinished_run: the run that is writing it; None where it was opened. only: the rows
-    that are read (see `of_cluster` and `concerning`).
+    the place as the user wrote it. unfinished_run: the run that is writing it; None for an opened dataset. only: the
+    rows that are read (see `of_cluster` and `concerning`).
     """
 
     storage: Storage
@@ -68,11 +68,11 @@ class Dataset:
     unfinished_run: str | None = None
     only: Selection = field(default_factory=Selection)
     _checked: set[str] = field(default_factory=set, repr=False)
-    """The files that were compared with their entries in the manifest."""
+    """The files that were already compared with their entries in the manifest."""
 
     @classmethod
     def open(cls, uri: str | Path) -> "Dataset":
-        """The dataset at a local path or URI. Raises UsageError: no dataset, made by another version, damaged
+        """Opens the dataset at a local path or URI. Raises UsageError: no dataset, made by another version, damaged
         manifest, unknown scheme, unreachable storage, no access.
         """
         storage = Storage.of(uri)
@@ -88,12 +88,12 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The last part of its place: `leader_move.kscope`."""
+        """The last part of the dataset's path: `leader_move.kscope`."""
         return self.uri.rstrip("/").rpartition("/")[2] if self.local_folder is None else self.local_folder.name
 
     @property
     def local_folder(self) -> Path | None:
-        """Its absolute folder on this machine; None where it is stored elsewhere."""
+        """The absolute path of the dataset on this machine; None where it is stored elsewhere."""
         return Path(self.storage.path) if self.storage.is_local else None
 
     @property
@@ -107,17 +107,17 @@ class Dataset:
         return self.storage.root
 
     def uri_of(self, name: str) -> str:
-        """A table's place, for messages: it begins as the user named the dataset."""
+        """Returns a table's place for messages, in the form in which the user named the dataset."""
         return self.storage.uri_of(name)
 
     def spark_uri(self, relative: str = "") -> str:
-        """The URI by which Spark opens the dataset, or a file of it (s3 is s3a there)."""
+        """Returns the URI by which Spark opens the dataset, or a file of it (with the scheme s3a for s3)."""
         return self.storage.spark_uri(relative)
 
     def spark_uris(self, name: str, folder: str | None = None) -> tuple[str, ...]:
-        """The URIs of a table's files for Spark's readers, with glob characters escaped; empty where the
-        dataset lacks the table or it has no files. folder: only files in one of that name. Raises DamagedDatasetError,
-        UsageError.
+        """Returns the URIs of a table's files for Spark's readers, with glob characters escaped; empty where the
+        dataset lacks the table or it has no files. folder: only files in a folder of that name. Raises
+        DamagedDatasetError, UsageError.
         """
         self.check(name)
         paths = (path for path in self.files(name) if folder is None or folder in path.split("/"))
@@ -138,18 +138,18 @@ class Dataset:
         return name in self.manifest.files
 
     def files(self, name: str) -> tuple[str, ...]:
-        """The files of a table, relative to the dataset, in order; none where the dataset lacks the table."""
+        """Returns the files of a table, relative to the dataset, in order; none where the dataset lacks the table."""
         return tuple(file.path for file in self.manifest.files.get(name, ()))
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """The clusters that the dataset tells apart, by name, in order. Raises UsageError."""
+        """The names of the dataset's clusters, in order. Raises UsageError."""
         batches = self.batches(CLUSTERS.name, [CLUSTER.name])
         return tuple(sorted({name for batch in batches for name in batch.column(0).to_pylist()}))
 
     @property
     def cluster(self) -> str | None:
-        """The only cluster whose rows are read; None: all are."""
+        """The only cluster whose rows are read; None where all are read."""
         return self.only.cluster
 
     @property
@@ -168,37 +168,37 @@ class Dataset:
         return self if self.restriction is None else replace(self, only=self.only.unrestricted)
 
     def of_cluster(self, cluster: str) -> "Dataset":
-        """The dataset as if it were one of that cluster alone: rows of others are not read. What no cluster owns, as
-        captures and look-ups of names, stays. Tables without a cluster are searched by connection: the ids of the
-        cluster's connections are held in memory."""
+        """Returns the dataset with only the rows of that cluster. Rows that belong to no cluster, such as captures and
+        DNS look-ups, stay. Tables without a cluster column are filtered by connection: the ids of the cluster's
+        connections are held in memory."""
         return replace(self, only=Selection(cluster))
 
     def concerning(self, restriction: Restriction) -> "Dataset":
-        """The dataset as if it had only the rows that concern the restriction (see `concerned`)."""
+        """Returns the dataset with only the rows that concern the restriction (see `concerned`)."""
         return replace(self, only=self.only.concerning(restriction))
 
     @property
     def has_whole_connections(self) -> bool:
-        """Whether the rows of each connection are all read, so that what is counted by connection is true."""
+        """Whether all rows of each connection are read, so that counts by connection are complete."""
         return self.restriction is None or not self.restriction.divides_connections
 
     @property
     def has_whole_clients(self) -> bool:
-        """Whether the rows of each client are all read, so that what is counted by client is true."""
+        """Whether all rows of each client are read, so that counts by client are complete."""
         return self.restriction is None or not self.restriction.divides_clients
 
     def selection(self, name: str) -> Any:
-        """The pyarrow expression for the rows of a table that are read; None for all. Raises UsageError."""
+        """Returns the pyarrow expression for the rows of a table that are read; None for all. Raises UsageError."""
         return self.only.condition(self, name)
 
     def rows(self, name: str) -> int:
-        """The number of rows of a table; 0 where the dataset lacks it."""
+        """Returns the number of rows of a table; 0 where the dataset lacks it."""
         if self.has(name) and self.selection(name) is not None:
             return sum(batch.num_rows for batch in self.batches(name, []))
         return self.listed_rows(name)
 
     def listed_rows(self, name: str) -> int:
-        """The number of rows of a table in all clusters; 0 where the dataset lacks it."""
+        """Returns the number of rows of a table in all clusters; 0 where the dataset lacks it."""
         return sum(file.rows for file in self.manifest.files.get(name, ()))
 
     @property
@@ -212,8 +212,8 @@ class Dataset:
         return self.manifest.capture_span
 
     def arrow(self, table: str | Table, *, checked: bool = True) -> Any:
-        """The table as a pyarrow.dataset.Dataset, in the contract's schema (for messages, and for a table of the
-        stories that is named: that of the first file).
+        """Returns the table as a pyarrow.dataset.Dataset, in the contract's schema (for messages, and for a story table
+        given by name: the schema of the first file).
 
         checked: False where the caller calls `check` before it reads. Raises UsageError where the dataset lacks the
         table, or a file cannot be read.
@@ -226,8 +226,8 @@ class Dataset:
         return found if only is None else found.filter(only)
 
     def _of_all_clusters(self, table: str | Table) -> Any:
-        """The table as `arrow` gives it unchecked, with the rows of all clusters: pyarrow tells only of such a dataset
-        which files a filter opens."""
+        """Returns the table like `arrow` without checks, with the rows of all clusters: pyarrow can only tell for such
+        a dataset which files a filter opens."""
         import pyarrow.dataset as ds
 
         known = _INGEST_TABLES.get(table) if isinstance(table, str) else table
@@ -236,7 +236,7 @@ class Dataset:
             raise UsageError(f"{self} has no table {name}")
         if not self.files(name):
             return ds.dataset((schema or pa.schema([])).empty_table())
-        if schema is None:  # that of the first file, which is opened: a named pipe in its place would be waited for
+        if schema is None:  # the schema of the first file, which is opened; a named pipe in its place would block
             self._check(self.manifest.files[name][:1])
         with self._reading(name):
             return arrow_dataset(self.storage, self.manifest.files[name], schema, constants_in)
@@ -247,10 +247,10 @@ class Dataset:
         columns: Sequence[str] | Mapping[str, Any] | None = None,
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> Iterator[pa.RecordBatch]:
-        """The batches of a table in file order, read on one thread, with these columns (all: None; names with pyarrow
-        expressions: what these give), of the rows that the filter (a pyarrow expression) lets through. Files whose
-        times the filter excludes are not opened. A table that the dataset lacks has no batches; a column that a file
-        lacks is null. Raises UsageError where a file cannot be read.
+        """Yields the batches of a table in file order, read on one thread. columns: names, or names with pyarrow
+        expressions of their values; None for all. filter: a pyarrow expression that the rows match. Files whose times
+        the filter excludes are not opened. A table that the dataset lacks has no batches; a column that a file lacks is
+        null. Raises UsageError where a file cannot be read.
         """
         name = _name_of(table)
         if not self.has(name):
@@ -265,8 +265,8 @@ class Dataset:
             yield from source.to_batches(columns=wanted, filter=chosen, **options)
 
     def _opened(self, name: str, source: Any, chosen: Any) -> list[DatasetFile]:
-        """The files of a table that a filter opens, as far as one of the table's is not checked yet. source: of
-        _of_all_clusters."""
+        """Returns the files of a table that a filter opens, unless all files of the table are checked already. source:
+        the result of _of_all_clusters."""
         files = self.manifest.files[name]
         if self._checked.issuperset(file.path for file in files):
             return []
@@ -279,14 +279,14 @@ class Dataset:
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> pa.Table:
-        """A table as a whole, as `batches` reads it. Raises UsageError, also where the dataset lacks the table."""
+        """Returns a whole table, read like `batches`. Raises UsageError, also where the dataset lacks the table."""
         source = self._of_all_clusters(table)
         schema = source.schema if columns is None else pa.schema([source.schema.field(column) for column in columns])
         return pa.Table.from_batches(self.batches(table, columns, filter), schema)
 
     def row_groups(self, name: str, file: str, rows: range) -> Iterator[pa.RecordBatch]:
-        """The batches of those row groups of a table's file whose first row is one of `rows`: each row of the file is
-        in one of several ranges that follow each other. Columns are those of the file, and those that follow from its
+        """Yields the batches of those row groups of a table's file whose first row is in `rows`, so that consecutive
+        ranges together cover each row of the file once. Columns are those of the file, and those that follow from its
         folder. Raises UsageError where the file cannot be read."""
         entry = next(entry for entry in self.manifest.files[name] if entry.path == file)
         with open_parquet(self.storage, entry) as opened:
@@ -309,7 +309,7 @@ class Dataset:
     def write_file(self, relative: str, table: pa.Table) -> DatasetFile:
         """Writes a table as one Parquet file, whole or not at all, and returns its entry for `with_stories`.
 
-        relative: see `story_file`. The file is no part of the dataset before it is committed. Raises UsageError.
+        relative: see `story_file`. The file is not part of the dataset before it is committed. Raises UsageError.
         """
         sink = io.BytesIO()
         write_parquet(table, sink)
@@ -319,7 +319,7 @@ class Dataset:
 
     @property
     def stall_ms(self) -> int:
-        """From which length on a wait is a stall in the stories."""
+        """The shortest wait that is a stall in the stories, in milliseconds."""
         return DEFAULT_STALL_MS if self.manifest.stall_ms is None else self.manifest.stall_ms
 
     def with_stories(
@@ -329,9 +329,9 @@ class Dataset:
         failed_parts: Sequence[FailedPart] = (),
         saved_reads: tuple[DatasetFile, ...] = (),
     ) -> "Dataset":
-        """The dataset with these files instead of all its stories; nothing is written. files: `stories/<table>` -> its
-        files; a table without rows may have none. stall_ms: from which length on a wait is a stall in them;
-        failed_parts: what is missing from them; saved_reads: as of the manifest.
+        """Returns the dataset with these files instead of all its stories; nothing is written. files: `stories/<table>`
+        -> its files; a table without rows may have none. stall_ms: the shortest wait that is a stall in them;
+        failed_parts: parts that are missing from them; saved_reads: see Manifest.
         """
         others = [name for name in files if not name.startswith(f"{STORIES}/")]
         if others:
@@ -344,14 +344,14 @@ class Dataset:
         )
 
     def check_files(self, name: str) -> None:
-        """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone;
+        """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or missing;
         UsageError where another run has replaced the dataset, and removed them."""
         with self._unless_replaced():
             for file in self.manifest.files.get(name, ()):
                 check_pages(self.storage, file)
 
     def check(self, name: str) -> None:
-        """Compares the files of a table with their entries in the manifest, each once. Raises DamagedDatasetError,
+        """Compares the files of a table with their entries in the manifest, each only once. Raises DamagedDatasetError,
         UsageError."""
         self._check(self.manifest.files.get(name, ()))
 
@@ -364,7 +364,8 @@ class Dataset:
 
     @contextmanager
     def _unless_replaced(self) -> Iterator[None]:
-        """Files that are gone because another run has replaced the dataset are no damage: raises UsageError then."""
+        """Raises UsageError where files are missing because another run has replaced the dataset: that is
+        not damage."""
         try:
             yield
         except DamagedDatasetError as error:
@@ -374,7 +375,8 @@ class Dataset:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Turns what pyarrow and the storage raise into a UsageError; names the file where one is damaged or gone."""
+        """Turns exceptions of pyarrow and the storage into a UsageError, which names a file that is damaged
+        or missing."""
         with self.storage.failures(name):
             try:
                 yield

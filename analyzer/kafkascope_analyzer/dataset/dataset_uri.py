@@ -1,4 +1,4 @@
-"""Which places are datasets, by their names and by what lies there. Imports little: commands ask before they know what
+"""Recognises the places of datasets, by their names and contents. Imports little: commands use it before they know what
 they will read."""
 
 from pathlib import Path
@@ -12,8 +12,8 @@ SUFFIX = ".kscope"
 
 
 def is_dataset(place: str | Path) -> bool:
-    """Whether a place holds a manifest. A URI that ends with .kscope means a dataset, and any other https URL a
-    capture: neither is looked at. Raises UsageError where a store cannot be read.
+    """Whether a place has a manifest. A URI that ends with .kscope counts as a dataset, and any other https URL as a
+    capture, without looking. Raises UsageError where a store cannot be read.
     """
     if is_uri(place) and str(place).rstrip("/").endswith(SUFFIX):
         return True

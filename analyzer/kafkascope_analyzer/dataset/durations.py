@@ -1,4 +1,4 @@
-"""Durations and times as people write them in options: one way to write each for all commands.
+"""Parses durations and times in options: one syntax for all commands.
 
 A duration is a number and a unit: `500ms`, `2s`, `1.5min`. A number alone is seconds. A time is ISO 8601
 (`2026-11-21T14:22:07.123456789Z`; a space for the T; UTC where it names no zone) or a duration from the capture's first
@@ -24,7 +24,7 @@ _UNITS_NS = {
     "h": 3600 * NS_PER_S,
 }
 MOST_NS = 1 << 61
-"""Some 73 years: with the time of a capture it still fits into 64 bits."""
+"""Longest duration, some 73 years: added to the time of a capture it still fits into 64 bits."""
 _DURATION = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,18}))?\s*(ns|us|µs|ms|s|min|m|h|)")
 _FIRST_YEAR, _LAST_YEAR = 1900, 2200
 """Years whose nanoseconds since the epoch fit into 64 bits, with room for a duration."""
@@ -35,7 +35,7 @@ _ABSOLUTE = re.compile(
 
 
 def duration_ns(text: str) -> int | None:
-    """The nanoseconds of a duration; None where the text is none."""
+    """Returns the nanoseconds of a duration; None where the text is not one."""
     found = _DURATION.fullmatch(text.strip().lower())
     if found is None:
         return None
@@ -45,7 +45,7 @@ def duration_ns(text: str) -> int | None:
 
 
 def parse_duration(text: str, option: str) -> int:
-    """The nanoseconds of the duration that an option has. Raises UsageError."""
+    """Returns the nanoseconds of the duration in an option. Raises UsageError."""
     found = duration_ns(text)
     if found is None:
         raise UsageError(
@@ -56,19 +56,19 @@ def parse_duration(text: str, option: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A time in nanoseconds, since the epoch or (relative) since the first packet; and how it was written."""
+    """A time in nanoseconds, since the epoch or (relative) since the first packet, and the text of the option."""
 
     text: str
     ns: int
     relative: bool = False
 
     def since_epoch(self, first_ns: int) -> int:
-        """Nanoseconds since the epoch, in a capture whose first packet is at first_ns."""
+        """Returns nanoseconds since the epoch, in a capture whose first packet is at first_ns."""
         return self.ns + first_ns if self.relative else self.ns
 
 
 def parse_moment(text: str, option: str) -> Moment:
-    """The time that an option has. Raises UsageError."""
+    """Returns the time in an option. Raises UsageError."""
     trimmed = text.strip()
     offset = duration_ns(trimmed[1:]) if trimmed.startswith("+") else None
     if offset is not None:
@@ -90,6 +90,7 @@ def parse_moment(text: str, option: str) -> Moment:
 
 
 def moment_text(ns: int) -> str:
-    """Nanoseconds since the epoch as `parse_moment` reads them, all of them: 2026-11-21T14:22:07.123456789Z."""
+    """Returns nanoseconds since the epoch in the syntax of `parse_moment`, with all digits:
+    2026-11-21T14:22:07.123456789Z."""
     whole, part = divmod(ns, NS_PER_S)
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:09}Z"

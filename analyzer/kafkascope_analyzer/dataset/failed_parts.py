@@ -1,8 +1,8 @@
-"""Parts of an analysis that failed because of a defect of kafkascope: they are recorded, and the rest goes on.
+"""Records parts of an analysis that failed because of a defect of kafkascope, so that the rest can continue.
 
-`FailedParts.part` is the one boundary at which exceptions stop. What it lets through is not a defect of a part: an
-error that says itself what the user can do, a store or disk that fails, memory that is not there, an interruption. What
-it records holds no text of the exception, which may hold a value of the capture: the type and the places in the source.
+`FailedParts.part` is the one boundary at which exceptions stop. It passes on exceptions that are not a defect of a
+part: errors that tell the user what to do, failures of a store or disk, lack of memory, interruptions. A record has the
+type of the exception and the places in the source, but not its text, which may contain a value of the capture.
 """
 
 import traceback
@@ -16,11 +16,11 @@ from kafkascope_parsers.errors import CaptureError, SparkError, UsageError
 
 T = TypeVar("T")
 MOST_NAMES = 50
-"""Names that a record keeps of parts of one kind that failed in the same place: all clients of a capture may."""
+"""Most names that a record keeps for parts of one kind that failed in the same place: all clients of a capture may."""
 MOST_PARTS = 200
-"""Records of one run."""
+"""Most records of one run."""
 MOST_PLACES = 8
-"""Places in the source that a record keeps, the innermost last."""
+"""Most places in the source that a record keeps, the innermost last."""
 _NOT_DEFECTS = (UsageError, CaptureError, SparkError, OSError, EOFError, MemoryError)
 _PACKAGES = ("kafkascope_parsers", "kafkascope_analyzer", "kafkascope_spark")
 
@@ -29,8 +29,8 @@ _PACKAGES = ("kafkascope_parsers", "kafkascope_analyzer", "kafkascope_spark")
 class FailedPart:
     """Parts of one kind that failed in one place of the source.
 
-    kind: what they are, as `rule` or `client`; names: which, the first MOST_NAMES; n: how many; reason: why, without
-    any value of the capture; places: in the source, the innermost last.
+    kind: their kind, such as `rule` or `client`; names: the first MOST_NAMES of their names; n: their number; reason:
+    why they failed, without any value of the capture; places: places in the source, the innermost last.
     """
 
     kind: str
@@ -41,25 +41,26 @@ class FailedPart:
 
     @property
     def sentence(self) -> str:
-        """Which parts failed, and why."""
+        """A sentence with the parts that failed, and the reason."""
         shown, left = self.names[:3], self.n - min(self.n, 3, len(self.names))
         which = ", ".join(name for name in shown if name)
         more = f" and {left:,} more" if left else ""
         return f"{self.kind}{' ' if which else ''}{which}{more}: {self.reason}"
 
     def plain(self) -> dict[str, Any]:
-        """As JSON and Spark's rows hold it."""
+        """Returns the record as plain values, for JSON and Spark's rows."""
         return {**asdict(self), "names": list(self.names), "places": list(self.places)}
 
 
 def part_from(value: Mapping[str, Any]) -> FailedPart:
-    """The part of what `plain` gave. Raises KeyError, TypeError, ValueError."""
+    """Returns the part from the result of `plain`. Raises KeyError, TypeError, ValueError."""
     texts = [tuple(map(str, value[name])) for name in ("names", "places")]
     return FailedPart(str(value["kind"]), texts[0], int(value["n"]), str(value["reason"]), texts[1])
 
 
 def joined_parts(parts: Iterable[FailedPart]) -> tuple[FailedPart, ...]:
-    """The parts, those of one kind that failed in one place as one; the first MOST_PARTS, by kind and reason."""
+    """Returns the parts, with those of one kind that failed in one place joined; the first MOST_PARTS, by kind and
+    reason."""
     joined: dict[tuple[str, str], FailedPart] = {}
     for part in parts:
         before = joined.get((part.kind, part.reason))
@@ -76,15 +77,15 @@ class FailedParts:
         self._parts: tuple[FailedPart, ...] = ()
 
     def part(self, kind: str, name: str = "") -> "Part":
-        """The boundary around a part: a context manager."""
+        """Returns the boundary around a part, a context manager."""
         return Part(self, kind, name)
 
     def rows(self, kind: str, name: str, make: Callable[[], Iterable[T]]) -> Iterator[T]:
-        """The rows of a part, as far as it makes them."""
+        """Yields the rows of a part, up to its failure."""
         return self.part(kind, name).rows(make)
 
     def value(self, kind: str, name: str, default: T, make: Callable[[], T]) -> T:
-        """What a part gives; the default where it fails."""
+        """Returns the value of a part; the default where it fails."""
         with self.part(kind, name):
             return make()
         return default
@@ -94,12 +95,12 @@ class FailedParts:
         self._parts = joined_parts((*self._parts, part))
 
     def taken(self) -> tuple[FailedPart, ...]:
-        """All parts so far."""
+        """Returns all parts so far."""
         return self._parts
 
 
 class Part:
-    """The boundary around one part: a defect inside is recorded and goes no further. It may be entered again."""
+    """The boundary around one part: a defect inside is recorded and not passed on. It may be entered again."""
 
     __slots__ = ("_failed_parts", "_kind", "_name", "has_failed")
 
@@ -113,7 +114,7 @@ class Part:
         return self
 
     def rows(self, make: Callable[[], Iterable[T]]) -> Iterator[T]:
-        """The rows that the part makes, as far as it makes them; none once it has failed."""
+        """Yields the rows that the part makes, up to its failure; none once it has failed."""
         if not self.has_failed:
             with self:
                 yield from make()
@@ -129,7 +130,7 @@ class Part:
 
 
 def failed_part(kind: str, name: str, error: Exception) -> FailedPart:
-    """The record of a part that failed with that exception."""
+    """Returns the record of a part that failed with that exception."""
     places = tuple(_places(error))
     condition = getattr(error, "getCondition", lambda: None)()
     what = f"{type(error).__name__}{f' {condition}' if condition else ''}"
@@ -138,7 +139,8 @@ def failed_part(kind: str, name: str, error: Exception) -> FailedPart:
 
 
 def _places(error: Exception) -> Iterator[str]:
-    """Where in our source the exception passed: `kafkascope_spark/write_stories.py:12 make_stories`."""
+    """Yields the places in our source that the exception passed: `kafkascope_spark/write_stories.py:12
+    make_stories`."""
     for frame in traceback.extract_tb(error.__traceback__):
         parts = PurePath(frame.filename).parts
         package = next((part for part in parts if part in _PACKAGES), None)

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 
 
 class _WithoutPandas(MetaPathFinder):
-    """An import finder that hides pandas. (Cython's import, which pyarrow uses, does not heed None in sys.modules.)"""
+    """An import finder that hides pandas. (Cython's import, which pyarrow uses, ignores None in sys.modules.)"""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Raises ModuleNotFoundError for pandas; leaves every other module to the next finder."""
@@ -33,7 +33,7 @@ def arrow_without_pandas() -> None:
     """Makes pyarrow look for pandas now, and not find it: otherwise it loads pandas to check whether a list is a
     Series.
 
-    pyarrow looks again when pandas is asked for by name (`to_pandas`).
+    pyarrow looks again when a caller uses pandas explicitly (`to_pandas`).
     """
     import pyarrow as pa
 

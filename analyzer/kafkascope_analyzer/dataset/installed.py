@@ -1,4 +1,4 @@
-"""Packages that an extra of kafkascope brings."""
+"""Imports packages that only an extra of kafkascope installs."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -8,8 +8,8 @@ from kafkascope_parsers.errors import UsageError
 
 
 def installed(package: str, extra: str) -> Any:
-    """The package, imported. Raises UsageError, which says how to install it, where it is not there. extra: that of
-    kafkascope that brings it."""
+    """Imports and returns the package. Raises UsageError, which says how to install it, where it is missing. extra: the
+    extra of kafkascope that installs it."""
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
@@ -19,7 +19,8 @@ def installed(package: str, extra: str) -> Any:
 
 
 def lack_of(package: str, extra: str) -> str | None:
-    """How to install the package, where it is not there; it is not imported. extra: as of `installed`."""
+    """Returns how to install the package, where it is missing; None otherwise. It is not imported. extra: as in
+    `installed`."""
     return _how_to_install(package, extra) if find_spec(package) is None else None
 
 

@@ -1,7 +1,7 @@
-"""A dataset whose small tables are read once and stay in memory: what a report is made from.
+"""A dataset whose small tables are read once and stay in memory, for reports.
 
-Its sections, the page and the trace read the same tables with other columns and filters. Tables of more than
-MOST_KEPT_ROWS rows are read as they are in any dataset: only the columns and the rows that are asked for.
+The report's sections, the page and the trace read the same tables with different columns and filters. Tables of more
+than MOST_KEPT_ROWS rows are read as in any dataset: only the requested columns and rows.
 """
 
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 
 MOST_KEPT_ROWS = 20_000
-"""Rows of a table that is kept: some 10 MB of requests, 50 MB of connections with many roles."""
+"""Most rows of a table that is kept: some 10 MB of requests, 50 MB of connections with many roles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptTables(Dataset):
-    """The dataset, with the tables that were read already."""
+    """The dataset, with the tables that were already read."""
 
     _kept: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False)
 
     def _of_all_clusters(self, table: str | Table) -> Any:
-        """The table as Dataset has it; a small one from memory, where it is checked, and has the rows of the dataset's
-        own cluster alone."""
+        """Returns the table like Dataset; a small one from memory, where it is checked, and has only the rows of the
+        dataset's own cluster."""
         import pyarrow.dataset as ds
 
         name = table if isinstance(table, str) else table.stored_as
@@ -39,7 +39,7 @@ class KeptTables(Dataset):
 
 
 def kept(dataset: Dataset) -> KeptTables:
-    """The dataset with its small tables kept from now on."""
+    """Returns the dataset with its small tables kept from now on."""
     if isinstance(dataset, KeptTables):
         return dataset
     return KeptTables(dataset.storage, dataset.manifest, dataset.unfinished_run, dataset.only, dataset._checked)

@@ -1,10 +1,10 @@
-"""Which files of a dataset's folder no reader sees: those that the manifest does not list.
+"""Finds and removes files in a dataset's folder that the manifest does not list.
 
-A run writes its files before the manifest lists them, and removes the files that the manifest lists no more after it.
-What a run leaves that dies in between is recognised by its name: a Parquet file in the folder of a table, a file in the
-folder `_spill-<run_id>`, or the mark `_unfinished-<run_id>.json`, which a run puts first. Where there is no manifest,
-only files of runs whose mark is there are leftovers; in a folder without either nothing is. What a run that may still
-be at work has written (run_marks) is no leftover.
+A run writes its files before the manifest lists them, and afterwards removes the files that the manifest no longer
+lists. The files of a run that dies in between are recognised by their names: a Parquet file in the folder of a table, a
+file in the folder `_spill-<run_id>`, or the mark `_unfinished-<run_id>.json`, which a run writes first. Where there is
+no manifest, only files of runs with a mark are leftovers; in a folder without either there are none. Files of a run
+that may still be running (run_marks) are not leftovers.
 """
 
 import re
@@ -28,10 +28,10 @@ from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 
 MOST_REMOVED = 16
-"""Files that are removed at the same time: an object store takes tens of milliseconds for each."""
+"""Most files that are removed at the same time: an object store takes tens of milliseconds for each."""
 _SPILLED = re.compile(r"(_spill-[0-9a-f]{12})/.+")
 _PARTIAL = re.compile(rf"\.?({'|'.join(map(re.escape, (MANIFEST, REPORT_FILE, VIEWS_FILE)))})(\.\d+)?\.partial")
-"""A file that was not renamed to its name: storage.write_bytes."""
+"""Pattern for a file that was not renamed to its final name: see storage.write_bytes."""
 _TABLES = "|".join(
     (
         *(table.name for table in INGEST_TABLES),
@@ -46,23 +46,23 @@ _TOP_FOLDERS = frozenset({STORIES, MESSAGES, SAVED_SCAN_FOLDER, *(table.name for
 
 
 class Content(Enum):
-    """What a place holds, as far as a run that wants to write a dataset there has to know."""
+    """The content of a place, as far as a run that wants to write a dataset there has to know it."""
 
     NOTHING = auto()
     DATASET = auto()
     UNFINISHED = auto()
-    """What runs have left that were aborted, or are still at work; no dataset."""
+    """Files of runs that were aborted, or are still running; no dataset."""
     OTHER = auto()
-    """Files that are no dataset: they are never touched."""
+    """Files that are not a dataset's: they are never touched."""
 
 
 def spill_folder(run_id: str) -> str:
-    """The folder at a dataset's place in which the machines of a run leave files for each other."""
+    """Returns the folder at a dataset's place in which the machines of a run leave files for each other."""
     return f"_spill-{run_id}"
 
 
 def content_of(storage: Storage) -> Content:
-    """What a place holds. Raises UsageError where it cannot be listed."""
+    """Returns the content of a place. Raises UsageError where it cannot be listed."""
     entries = storage.entries()
     names = {name for entry in entries if entry.is_file and (name := entry.base_name) != LOCK}
     names = {name for name in names if not CLAIM.fullmatch(name)}
@@ -78,8 +78,8 @@ def content_of(storage: Storage) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """files: relative to the dataset, marks last; run_ids: of the runs that have left marks; at_work: of those that may
-    still be at work, whose files are not among these."""
+    """files: relative to the dataset, marks last; run_ids: ids of the runs that have left marks; at_work: ids of those
+    that may still be running, whose files are not included."""
 
     files: tuple[str, ...]
     run_ids: frozenset[str]
@@ -89,8 +89,8 @@ class Leftovers:
 def find_leftovers(
     storage: Storage, manifest: Manifest | None, ended: Collection[str] = (), *, all_runs: bool = False
 ) -> Leftovers:
-    """The files of runs that did not end. manifest: the dataset's; None where there is none; ended: runs that are not
-    at work, although they are not over; all_runs: take no run for one at work. Raises UsageError."""
+    """Returns the files of runs that did not end. manifest: the dataset's; None where there is none; ended: runs that
+    are known not to be running; all_runs: assume that no run is running. Raises UsageError."""
     there = storage.listed("")
     marked = frozenset(match[1] for match in map(MARK.fullmatch, there) if match)
     at_work = frozenset() if all_runs else runs_at_work(storage, there) - frozenset(ended)
@@ -115,8 +115,9 @@ def _is_left(path: str, run_ids: Collection[str], *, is_dataset: bool) -> bool:
 
 
 def remove_files(storage: Storage, files: Iterable[str]) -> None:
-    """Removes files, marks last: after an interruption the rest can be recognised. What runs have spilled goes by the
-    folder: an object store would keep an empty object for each folder whose files go one by one. Raises UsageError."""
+    """Removes files, marks last, so that the rest can be recognised after an interruption. Spilled files are removed by
+    folder: an object store would otherwise keep an empty object for each folder whose files are removed one by one.
+    Raises UsageError."""
     chosen = list(files)
     marks = [path for path in chosen if MARK.fullmatch(path)]
     spilled = {path: match[1] for path in chosen if (match := _SPILLED.fullmatch(path))}

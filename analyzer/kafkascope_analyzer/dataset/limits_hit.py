@@ -1,4 +1,4 @@
-"""Names of the limits that a dataset's manifest reports when they were hit, and what each left out."""
+"""Names of the limits that a dataset's manifest reports when they were reached, with the meaning of each."""
 
 CONNECTIONS = "connections"
 STREAM_BUFFER = "stream_buffer"
@@ -31,4 +31,4 @@ MEANINGS = {
     PARTITION_FLOW: ("partition response", "left out of latency and lag: too many topic-partitions were in use"),
     CLUSTERS: ("cluster", "not distinguished from the others: there were too many"),
 }
-"""What is counted, in the singular, and what became of it."""
+"""What is counted, in the singular, and what happened to it."""

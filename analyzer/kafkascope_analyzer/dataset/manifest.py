@@ -1,8 +1,8 @@
 """`_dataset.json`: what a dataset is, and which files its tables consist of. It is written last; a folder without it
 is not a dataset.
 
-`files` names every table of the dataset, the messages and the stories too, with its files relative to the dataset, the
-rows and the bytes of each. A table without rows may have no file.
+`files` lists every table of the dataset, including messages and stories, with its files relative to the dataset, and
+the rows and bytes of each. A table without rows may have no file.
 """
 
 import json
@@ -39,12 +39,12 @@ Files = Mapping[str, tuple[DatasetFile, ...]]
 class Manifest:
     """The manifest of a dataset.
 
-    options: of the ingest run; inputs: one entry a capture file; ledger: the byte ledger over all TCP directions;
-    limits_hit: how much was left out at each limit that was hit (dataset.limits_hit); stall_ms: from which length on a
-    wait is a stall in the stories, None where there are none; saved_scan: the files with which `--append` goes on from
-    here, with the checksum (CRC-32) of each, none where the run was not asked to keep them; failed_parts: parts of the
-    stories that failed; uncovered: the times between the inputs that none of them covers; saved_reads: the files
-    that say what the stories found in files that a later run may keep.
+    options: options of the ingest run; inputs: one entry per capture file; ledger: the byte ledger over all TCP
+    directions; limits_hit: how much was left out at each limit that was reached (dataset.limits_hit); stall_ms: the
+    shortest wait that is a stall in the stories, None where there are none; saved_scan: the files from which `--append`
+    continues, with the checksum (CRC-32) of each, none where the run did not keep them; failed_parts: parts of the
+    stories that failed; uncovered: the times between the inputs that none of them covers; saved_reads: the files with
+    the results of the stories about files that a later run may keep.
     """
 
     files: Files
@@ -68,21 +68,21 @@ class Manifest:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files of all tables and of what is saved for the next run, relative to the dataset."""
+        """The files of all tables and the files that are saved for the next run, relative to the dataset."""
         listed = (*self.files.values(), self.saved_reads)
         return (*(file.path for files in listed for file in files), *self.saved_scan)
 
     def with_files(self, files: Files) -> "Manifest":
-        """The same manifest with other files."""
+        """Returns the same manifest with other files."""
         return replace(self, files=dict(sorted(files.items())))
 
     @property
     def checksum(self) -> str:
-        """The checksum that the file names: two manifests that say the same have the same."""
+        """The checksum in the file. Two manifests with the same content have the same checksum."""
         return checksum_of(self._content())
 
     def to_json(self) -> str:
-        """The manifest as the file holds it."""
+        """Returns the manifest as the text of the file."""
         content = self._content()
         return json.dumps({**content, CHECKSUM: checksum_of(content)}, indent=2) + "\n"
 
@@ -104,8 +104,8 @@ class Manifest:
 
 
 def written_files(dataset: Path, pattern: str = "*.parquet") -> Files:
-    """The Parquet files that a writer has just put into a local folder, by table: `bucket=3/` and the file's name are
-    no part of a table's name. pattern: of the files' names. Reads the row counts from the files' footers.
+    """Returns the Parquet files that a writer has just put into a local folder, by table: `bucket=3/` and the file's
+    name are not part of a table's name. pattern: of the files' names. Reads the row counts from the files' footers.
     """
     by_table: dict[str, list[DatasetFile]] = {}
     for path in sorted(dataset.rglob(pattern)):
@@ -116,7 +116,7 @@ def written_files(dataset: Path, pattern: str = "*.parquet") -> Files:
 
 
 def joined_files(parts: Iterable[Files]) -> Files:
-    """The files of each table of all parts, in the order of their paths."""
+    """Returns the files of each table of all parts, in the order of their paths."""
     joined: dict[str, dict[str, DatasetFile]] = {}
     for files in parts:
         for table, listed in files.items():
@@ -125,7 +125,7 @@ def joined_files(parts: Iterable[Files]) -> Files:
 
 
 def checksum_of(content: Mapping[str, object]) -> str:
-    """The checksum of a manifest's JSON, without the one that it names; white space and the order of keys do not
-    count."""
+    """Returns the checksum of a manifest's JSON, without the checksum that it contains; white space and the order of
+    keys do not count."""
     rest = {name: value for name, value in content.items() if name != CHECKSUM}
     return f"{zlib.crc32(json.dumps(rest, sort_keys=True).encode()):08x}"

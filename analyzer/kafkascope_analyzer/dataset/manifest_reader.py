@@ -1,5 +1,5 @@
-"""Reads `_dataset.json`. A dataset may come from a stranger or from a broken disk, so everything that others rely on is
-checked here: types, ranges of numbers, that paths stay inside the dataset, and the checksum.
+"""Reads and checks `_dataset.json`. A dataset may come from a stranger or from a broken disk, so everything that others
+rely on is checked here: types, ranges of numbers, that paths stay inside the dataset, and the checksum.
 """
 
 import json
@@ -24,21 +24,21 @@ from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_parsers.errors import DamagedDatasetError
 
 MOST_BYTES = 256 << 20
-"""A dataset of a million files has a manifest of this size."""
+"""Largest manifest, in bytes: about that of a dataset with a million files."""
 _INT64 = range(-(1 << 63), 1 << 63)
 _COUNT = range(1 << 63)
 _MOST_STALL_MS = 1 << 40
-"""A stall is compared in nanoseconds, which have to stay below 2**63."""
+"""Longest stall limit, in milliseconds: in nanoseconds it has to stay below 2**63."""
 _TABLE = re.compile(r"[A-Za-z0-9_]+(?:/[A-Za-z0-9_]+)*")
 
 
 class _WrongError(ValueError):
-    """A part of the manifest is not what it has to be: says which."""
+    """A part of the manifest is wrong: names the part."""
 
 
 def read_manifest(data: bytes, storage: Storage) -> Manifest:
-    """The manifest that the bytes of the file hold. storage: of the dataset, for messages. Raises DamagedDatasetError,
-    also for one of another version."""
+    """Returns the manifest in the bytes of the file. storage: the dataset's, for messages. Raises DamagedDatasetError,
+    also for a manifest of another version."""
     if len(data) > MOST_BYTES:
         raise _damaged(storage, f"it has more than {MOST_BYTES >> 20} MiB")
     try:
@@ -51,7 +51,7 @@ def read_manifest(data: bytes, storage: Storage) -> Manifest:
 
 
 def parse_manifest(content: object, storage: Storage) -> Manifest:
-    """The manifest that a JSON value holds. Raises DamagedDatasetError: of no or another version, or damaged."""
+    """Returns the manifest in a JSON value. Raises DamagedDatasetError: of no or another version, or damaged."""
     found = content.get("schema_version") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(found, int) or isinstance(found, bool):
         raise DamagedDatasetError(f"{storage} is not a kafkascope dataset: its {MANIFEST} names no schema_version")
@@ -95,7 +95,7 @@ def _manifest(content: Mapping[str, object]) -> Manifest:
 
 
 def _files(table: str, listed: object) -> tuple[DatasetFile, ...]:
-    """The files of one table. None of them is outside of the table's folder."""
+    """Returns the files of one table, all of which are inside the table's folder."""
     if not _TABLE.fullmatch(table):
         raise _WrongError(f"it names a table {table!r}")
     return tuple(_file(table, entry) for entry in _list(listed, f"files of {table}"))
@@ -117,7 +117,7 @@ def _file(table: str, entry: object) -> DatasetFile:
 
 
 def _times(value: object, what: str) -> tuple[int, int]:
-    """A first and a last time."""
+    """Returns a first and a last time."""
     edges = _numbers(value, what)
     if len(edges) != len(("first", "last")) or edges != sorted(edges):
         raise _WrongError(f"it has wrong {what}")
@@ -125,7 +125,7 @@ def _times(value: object, what: str) -> tuple[int, int]:
 
 
 def _path_in(folder: str, value: object) -> str:
-    """A path in a folder of the dataset."""
+    """Returns a path in a folder of the dataset."""
     path = _text(value, f"path of a file of {folder}")
     parts = path.split("/")
     if not path.startswith(f"{folder}/") or ".." in PurePosixPath(path).parts or not path.isprintable():
@@ -136,7 +136,7 @@ def _path_in(folder: str, value: object) -> str:
 
 
 def _failed_parts(listed: object) -> tuple[FailedPart, ...]:
-    """The parts of the stories that failed."""
+    """Returns the parts of the stories that failed."""
     try:
         return tuple(part_from(_entry(part)) for part in _list(listed, "failed_parts"))
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -150,7 +150,7 @@ def _entry(part: object) -> Mapping[str, object]:
 
 
 def _uncovered(listed: object) -> Uncovered:
-    """The times that no input covers."""
+    """Returns the times that no input covers."""
     what = "uncovered"
     times = [_list(time, what) for time in _list(listed, what)]
     if any(len(time) != len(("begin", "end")) for time in times):
@@ -163,7 +163,7 @@ def _uncovered(listed: object) -> Uncovered:
 
 
 def _saved_scan(content: Mapping[str, object]) -> Mapping[str, int]:
-    """The files of the saved scan, with their checksums."""
+    """Returns the files of the saved scan, with their checksums."""
     listed = _object(content, "saved_scan") if content.get("saved_scan") else {}
     return {
         _path_in(SAVED_SCAN_FOLDER, path): _number(crc32, f"checksum of {path}", range(1 << 32))
@@ -172,7 +172,7 @@ def _saved_scan(content: Mapping[str, object]) -> Mapping[str, int]:
 
 
 def _clock(value: object, what: str) -> Mapping[str, Any]:
-    """The clock of a capture point, as PointClock.as_json describes it."""
+    """Returns the clock of a capture point, as PointClock.as_json describes it."""
     if not isinstance(value, dict):
         raise _WrongError(f"it has a wrong {what}")
     times = {name: _numbers(value.get(name), what) for name in ("at_ns", "ahead_ns")}
@@ -238,11 +238,11 @@ _INPUT: Mapping[str, Callable[[object, str], object]] = {
         _optional_number,
     ),
 }
-"""What the manifest says of an input file -> reads it."""
+"""Key of an entry about an input file -> the function that reads it."""
 
 
 def _input(entry: object) -> Mapping[str, Any]:
-    """What the manifest says of an input file."""
+    """Returns an entry about an input file."""
     if not isinstance(entry, dict) or "path" not in entry:
         raise _WrongError("it does not name the captures")
     return {name: _INPUT.get(name, _scalar)(value, f"{name} of a capture") for name, value in entry.items()}

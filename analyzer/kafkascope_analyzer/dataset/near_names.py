@@ -1,4 +1,5 @@
-"""Names that are like one that does not exist: every command that takes a name says "did you mean" in these words."""
+"""Suggests names similar to one that does not exist: every command that takes a name says "did you mean" in these
+words."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -6,14 +7,14 @@ from itertools import islice
 
 MOST_NAMED = 3
 MOST_COMPARED = 5_000
-"""Names that are compared at most, and characters of each: names come from the wire, and a comparison takes time that
+"""Most names that are compared, and most characters of each: names come from the wire, and the time of a comparison
 grows with both lengths."""
 LONGEST = 200
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Part of a sentence, ` (did you mean A or B?)`, with the known names that are like the name in any case; empty
-    where none is."""
+    """Returns a part of a sentence, ` (did you mean A or B?)`, with similar known names, in any case; empty where there
+    are none."""
     by_fold: dict[str, str] = {}
     for one in islice(known, MOST_COMPARED):
         if len(one) <= LONGEST:

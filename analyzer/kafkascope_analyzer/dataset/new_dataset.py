@@ -1,12 +1,12 @@
-"""Writes a new dataset, which readers see when all of it is there.
+"""Writes a new dataset, which readers see only when it is complete.
 
-A run puts its mark at the place of the dataset, and then its files, under names that no other run gives. One write of
-the manifest at the end makes them the dataset, and replaces the one that was there. A run that fails removes its
-files; one that is killed leaves its mark, by which the next run or `kafkascope clean` recognises and removes them.
+A run writes its mark at the place of the dataset, and then its files, under unique names. One write of the manifest at
+the end makes them the dataset, and replaces the former one. A run that fails removes its files; one that is killed
+leaves its mark, by which the next run or `kafkascope clean` recognises and removes them.
 
-Of several runs at one place the first that commits wins: the others find another manifest than the one that they began
-with, and fail. Marks are put, manifests replaced and files removed by one run at a time (place_lock), and no run
-removes what another one that is at work has written.
+Of several runs at one place the first that commits wins: the others find another manifest than at their beginning, and
+fail. Marks are written, manifests replaced and files removed by one run at a time (place_lock), and no run removes
+files of another one that is still running.
 
 Tables are written into a local folder: for a dataset on this machine that is the dataset's own, for any other one a
 temporary folder, from which the files are put into the store.
@@ -40,13 +40,13 @@ from kafkascope_analyzer.dataset.temporary_folders import OwnedFolder, temporary
 from kafkascope_parsers.errors import UsageError
 
 MOST_PUT = 4
-"""Files that are put into a store at the same time: each holds a part of some ten megabytes."""
+"""Most files that are put into a store at the same time: each holds a part of some ten megabytes."""
 _SPILL, _TABLES = "spill", "tables"
 _NO_FILES: Files = MappingProxyType({})
 
 
 def scratch_folder(run_id: str, temporary: Path | None) -> Path:
-    """Where a run keeps its temporary files. temporary: the folder of --temporary; None is the system's."""
+    """Returns the folder of a run's temporary files. temporary: the folder of --temporary; None is the system's."""
     return temporary_root(temporary) / f"kafkascope-{run_id}"
 
 
@@ -54,9 +54,9 @@ class NewDataset:
     """The dataset that one run writes: `with NewDataset(storage) as new: ...; new.commit(new.put_tables(manifest))`.
 
     folder: where tables are written; file_suffix: the end of the name of every file in it; spill: a local folder for
-    what the run itself reads again. replaces: whether a dataset that is there may be replaced. Where the block ends
-    without a commit, nothing of the run stays. Entering raises UsageError where the place or the temporary folder
-    cannot be written, or there is a dataset that must not be replaced.
+    files that only the run itself reads. replaces: whether an existing dataset may be replaced. Where the block ends
+    without a commit, all files of the run are removed. Entering raises UsageError where the place or the temporary
+    folder cannot be written, or there is a dataset that must not be replaced.
     """
 
     def __init__(self, storage: Storage, temporary: Path | None = None, *, replaces: bool = True) -> None:
@@ -101,18 +101,18 @@ class NewDataset:
 
     @property
     def former(self) -> Dataset | None:
-        """The dataset that was there when this run began; `commit` replaces that one and no other. None where there was
-        none. Raises UsageError where it is damaged."""
+        """The dataset that existed when this run began; `commit` replaces only that one. None where there was none.
+        Raises UsageError where it is damaged."""
         if self._former is None:
             return None
         return Dataset(self.storage, read_manifest(self._former, self.storage), self.run_id)
 
     def put_tables(self, manifest: Manifest, put_files: Files = _NO_FILES) -> Dataset:
-        """Puts the tables that were written into `folder` to their place. manifest: of the dataset, without its files;
-        put_files: those that are at their place already, because other machines have put them there.
+        """Puts the tables that were written into `folder` to their place. manifest: the dataset's, without its files;
+        put_files: files that are at their place already, because other machines have put them there.
 
-        Returns the dataset as it will be: it can be read, but nobody who opens the place sees it before `commit`.
-        Raises UsageError.
+        Returns the future dataset: it can be read, but others who open the place see it only after `commit`. Raises
+        UsageError.
         """
         files = written_files(self.folder, f"*{self.file_suffix}")
         if not self.storage.is_local:
@@ -125,8 +125,8 @@ class NewDataset:
 
     def commit(self, dataset: Dataset, *, keeps_report: bool = False) -> None:
         """Makes this the dataset of the place, in one write of the manifest; then removes the files that it does not
-        list, and the report and the views that were there, unless its rows are the same (keeps_report). Raises
-        UsageError where another run has changed the place meanwhile, or it cannot be written.
+        list, and the former report and views, unless its rows are the same (keeps_report). Raises UsageError where
+        another run has changed the place meanwhile, or it cannot be written.
         """
         with exclusive(self.storage, self.run_id):
             if not self._mark.is_there or self._manifest_there() != self._former:
@@ -139,7 +139,7 @@ class NewDataset:
                 remove_leftovers(self.storage, dataset.manifest, self._temporary, [self.run_id])
 
     def _manifest_there(self) -> bytes | None:
-        """The manifest as it is at the place now; None where there is none."""
+        """Returns the current manifest at the place; None where there is none."""
         with suppress(FileNotFoundError):
             return self.storage.read_bytes(MANIFEST)
         return None
@@ -175,17 +175,17 @@ def remove_leftovers(
     *,
     all_runs: bool = False,
 ) -> None:
-    """Removes what runs that did not end have left at a place and in the temporary folder. ended, all_runs: as of
-    find_leftovers. Only for who has the place for itself (place_lock.exclusive). Raises UsageError."""
+    """Removes the files that unfinished runs have left at a place and in the temporary folder. ended, all_runs: as in
+    find_leftovers. The caller must hold the lock of the place (place_lock.exclusive). Raises UsageError."""
     left = find_leftovers(storage, manifest, ended, all_runs=all_runs)
     remove_files(storage, left.files)
     for folder in scratch_folders(left.run_ids, temporary):
         shutil.rmtree(folder, ignore_errors=True)
-    if not left.at_work:  # it may have made a folder for its next file
+    if not left.at_work:  # a running one may have made a folder for its next file
         storage.remove_empty_folders()
 
 
 def scratch_folders(run_ids: Collection[str], temporary: Path | None) -> list[Path]:
-    """The temporary folders of these runs that are there: their own, and those of their tasks on this machine."""
+    """Returns the existing temporary folders of these runs, and of their tasks on this machine."""
     own = (scratch_folder(run_id, temporary) for run_id in sorted(run_ids))
     return [folder for each in own for folder in sorted(each.parent.glob(f"{each.name}*")) if folder.is_dir()]

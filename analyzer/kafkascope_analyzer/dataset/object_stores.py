@@ -1,7 +1,7 @@
 """Opens pyarrow's file system for a URI: S3, Google Cloud Storage, Azure, HDFS, and others through fsspec.
 
-Credentials and endpoints come from the usual environment of each store, never from the URI. Functions raise what
-pyarrow, fsspec and the storage raise; `reason` makes a sentence part of it.
+Credentials and endpoints come from the usual environment of each store, never from the URI. Functions raise the
+exceptions of pyarrow, fsspec and the storage; `reason` turns them into a part of a sentence.
 """
 
 import os
@@ -17,38 +17,40 @@ S3_SCHEMES = ("s3", "s3a", "s3n")
 GCS_SCHEMES = ("gs", "gcs")
 AZURE_SCHEMES = ("abfs", "abfss")
 CONNECT_SECONDS = 10
-"""How long the first answer of an S3 endpoint may take."""
+"""Timeout of the first response of an S3 endpoint."""
 RETRY_SECONDS = 20
-"""How long a request to Google Cloud Storage is repeated before it has failed; the library's default is 15 minutes."""
+"""Time for which a failing request to Google Cloud Storage is repeated; the library's default is 15 minutes."""
 _ATTEMPTS = 3
-"""How often a request to S3 is made before it has failed."""
+"""Number of attempts of a request to S3."""
 _AZURE_PROBE_SECONDS = 60
 _LONGEST_REASON = 200
-"""Characters of a storage library's message that are shown: some of them quote whole HTTP responses."""
+"""Most characters of a storage library's message that are shown: some of them quote whole HTTP responses."""
 
 
 @dataclass(frozen=True, slots=True)
 class S3Settings:
-    """Where S3 is, from the environment: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION."""
+    """Endpoint and region of S3 from the environment: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or
+    AWS_DEFAULT_REGION."""
 
     endpoint: str | None = None
     region: str | None = None
 
     @classmethod
     def from_environment(cls) -> "S3Settings":
-        """The settings of this process."""
+        """Returns the settings of this process."""
         return cls(
             _first_set("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"), _first_set("AWS_REGION", "AWS_DEFAULT_REGION")
         )
 
 
 def _first_set(*names: str) -> str | None:
-    """The first of these environment variables that has a value."""
+    """Returns the first of these environment variables that has a value."""
     return next((value for value in map(os.environ.get, names) if value), None)
 
 
 def open_store(uri: str, scheme: str, path: str, s3: S3Settings | None) -> tuple[Any, str]:
-    """The file system of a URI, and the path in it. path: what follows the scheme; s3: the settings of its S3."""
+    """Returns the file system of a URI, and the path in it. path: the URI after the scheme; s3: the
+    settings of its S3."""
     if s3 is not None:
         return open_s3(path.partition("/")[0], s3), path
     if scheme in GCS_SCHEMES:
@@ -59,15 +61,15 @@ def open_store(uri: str, scheme: str, path: str, s3: S3Settings | None) -> tuple
 
 
 def open_s3(bucket: str, settings: S3Settings) -> Any:
-    """S3 with the usual credentials (AWS_ACCESS_KEY_ID, ..., profiles, instance roles). An endpoint of its own, such as
-    MinIO's, may be http and is addressed by path.
+    """Opens S3 with the usual credentials (AWS_ACCESS_KEY_ID, ..., profiles, instance roles). A custom endpoint, such
+    as MinIO's, may be http and is addressed by path.
     """
     from pyarrow import fs
 
     options: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS,
         "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-        "background_writes": False,  # else parts that wait for a slow network would pile up in memory
+        "background_writes": False,  # otherwise parts that wait for a slow network would pile up in memory
     }
     region = settings.region
     if settings.endpoint:
@@ -80,14 +82,14 @@ def open_s3(bucket: str, settings: S3Settings) -> Any:
 
 
 def open_gcs() -> Any:
-    """Google Cloud Storage with the application default credentials (GOOGLE_APPLICATION_CREDENTIALS, ...)."""
+    """Opens Google Cloud Storage with the application default credentials (GOOGLE_APPLICATION_CREDENTIALS, ...)."""
     from pyarrow import fs
 
     return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=RETRY_SECONDS))
 
 
 def open_azure(uri: str) -> tuple[Any, str]:
-    """Azure's file system and the path in it, of `abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH`, or of
+    """Returns Azure's file system and the path in it, for `abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH`, or for
     `abfs://CONTAINER/PATH` with AZURE_STORAGE_ACCOUNT. The key or token is AZURE_STORAGE_KEY or
     AZURE_STORAGE_SAS_TOKEN; without them Azure's default credentials are used. Raises OSError where there are none.
     """
@@ -101,7 +103,7 @@ def open_azure(uri: str) -> tuple[Any, str]:
 
 
 def azure_account_and_path(uri: str) -> tuple[str, str]:
-    """The storage account that a URI names, and the container with the path in it. Raises OSError without account."""
+    """Returns the storage account in a URI, and the container with the path in it. Raises OSError without account."""
     parts = urlsplit(uri)
     container, _, host = parts.netloc.rpartition("@")
     account = host.partition(".")[0] if container else _first_set("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME")
@@ -111,8 +113,8 @@ def azure_account_and_path(uri: str) -> tuple[str, str]:
 
 
 def _check_azure_credentials(account: str) -> None:
-    """Raises OSError where Azure's default credentials are missing. A process of its own tries them: without
-    credentials Azure's library ends the process that uses it.
+    """Raises OSError where Azure's default credentials are missing. They are tried in a separate process, because
+    Azure's library ends the process where there are none.
     """
     code = "import sys; from pyarrow import fs; fs.AzureFileSystem(sys.argv[1]).get_file_info('kafkascope-probe')"
     probe = subprocess.run(
@@ -123,8 +125,8 @@ def _check_azure_credentials(account: str) -> None:
 
 
 def open_with_pyarrow_or_fsspec(uri: str) -> tuple[Any, str]:
-    """The file system and the path in it for any other scheme: pyarrow's own, else fsspec's. Raises ImportError where
-    fsspec or its package for the scheme is missing, ValueError where nobody knows the scheme.
+    """Returns the file system and the path in it for any other scheme: pyarrow's own, else fsspec's. Raises ImportError
+    where fsspec or its package for the scheme is missing, ValueError where the scheme is unknown.
     """
     from pyarrow import ArrowInvalid, fs
 
@@ -154,11 +156,11 @@ _REASONS: Mapping[str, str] = {
     "Protocol not known": "no file system is known for this scheme",
     "No module named 'fsspec'": "this scheme needs fsspec: install it, and its package for the scheme",
 }
-"""Part of a storage library's message -> what it means for the user."""
+"""Part of a storage library's message -> its meaning for the user."""
 
 
 def reason(error: Exception, verb: str) -> str:
-    """The part of a sentence that says why a storage failed, in one line. verb: `read` or `written`."""
+    """Returns the part of a sentence that says why a storage failed, in one line. verb: `read` or `written`."""
     text = str(error)
     for part, meaning in _REASONS.items():
         if part in text:

@@ -1,8 +1,8 @@
-"""Opens the Parquet files of a dataset, and finds out whether they are what was written.
+"""Opens the Parquet files of a dataset, and checks that they are unchanged.
 
 The manifest has each file's size and a checksum of its footer (the schema, and where each column is), which are
-compared before a file is read for the first time: a file that is cut, gone, swapped, a folder or a pipe is found so.
-Each page of a column has a checksum of its own in the file, which every reader compares.
+compared before a file is read for the first time: that detects a file that is cut, missing, swapped, a folder or a
+pipe. Each page of a column has a checksum of its own in the file, which every reader compares.
 """
 
 import errno
@@ -26,21 +26,22 @@ from kafkascope_parsers.errors import DamagedDatasetError
 RESTORE = "restore it from a copy, or make the dataset again with kafkascope analyze --overwrite"
 BATCH_ROWS = 65_536
 MADE_OF, TIMES = b"kafkascope.made_of", b"kafkascope.times"
-"""The keys in a file's footer under which DatasetFile.made_of and times stand, as JSON."""
+"""Keys in a file's footer for DatasetFile.made_of and times, as JSON."""
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 64 << 10
-"""Read at once from the end of a file: most footers are shorter."""
+"""Bytes that are read from the end of a file at once: most footers are shorter."""
 _OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
-"""Errors that say nothing about the file."""
+"""Errors of the process, which do not depend on the file."""
 _MARKERS = ("parquet", "crc", "thrift", "zstd", "corrupt", "unexpected end", "page", "dictionary", "decompress")
-"""Parts of what pyarrow says about what is in a file, without an error number, as it does about stores that fail."""
+"""Parts of pyarrow's messages about the content of a file. Such errors have no error number, like those about failing
+stores."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetFile:
-    """A Parquet file of a table. path: relative to the dataset; footer_crc32: of the footer and the eight bytes behind
-    it; None where it is not known; made_of: what its rows were made of, where a later run may keep the file; times: the
-    first and the last ts_ns, None where a row has none."""
+    """A Parquet file of a table. path: relative to the dataset; footer_crc32: checksum of the footer and the eight
+    bytes after it, None where it is not known; made_of: the inputs of its rows, where a later run may keep the file;
+    times: the first and the last ts_ns, None where a row has none."""
 
     path: str
     rows: int
@@ -50,26 +51,28 @@ class DatasetFile:
     times: tuple[int, int] | None = None
 
     def plain(self) -> dict[str, object]:
-        """As the manifest lists it. (A dataset that grows each hour has thousands of files: dataclasses.asdict would
-        copy each value.)"""
+        """Returns the entry of the manifest. (A dataset that grows each hour has thousands of files, and
+        dataclasses.asdict would copy each value.)"""
         return {name: getattr(self, name) for name in self.__match_args__}
 
 
 def footer_crc32(end: bytes) -> int | None:
-    """The checksum of the footer at the end of a file; None where these bytes do not end with a whole one."""
+    """Returns the checksum of the footer at the end of a file; None where these bytes do not end with a
+    whole footer."""
     n_bytes = footer_bytes(end)
     return None if n_bytes is None or n_bytes > len(end) else zlib.crc32(end[len(end) - n_bytes :])
 
 
 def footer_bytes(end: bytes) -> int | None:
-    """How many bytes the footer takes, with its length and the magic number; None where the file is no Parquet."""
+    """Returns the size of the footer, with its length field and the magic number; None where the file is
+    not Parquet."""
     if len(end) < 8 or end[-4:] != _MAGIC:
         return None
     return int.from_bytes(end[-8:-4], "little") + 8
 
 
 def written_file(local: Path, relative: str) -> DatasetFile:
-    """The entry of a local file that was just written. Raises OSError, pyarrow's exceptions."""
+    """Returns the entry of a local file that was just written. Raises OSError, pyarrow's exceptions."""
     import pyarrow.parquet as pq
 
     footer, n_bytes = pq.read_metadata(local), local.stat().st_size
@@ -79,7 +82,7 @@ def written_file(local: Path, relative: str) -> DatasetFile:
 
 
 def _footer_of(file: Any, n_bytes: int) -> int | None:
-    """The checksum of the footer of an open file of that length; None where it is no Parquet."""
+    """Returns the checksum of the footer of an open file of that length; None where it is not Parquet."""
     file.seek(max(0, n_bytes - _TAIL_BYTES))
     end = file.read(_TAIL_BYTES)
     length = footer_bytes(end)
@@ -134,8 +137,8 @@ def _size_and_footer(storage: Storage, file: DatasetFile) -> tuple[int, int | No
 
 @contextmanager
 def open_parquet(storage: Storage, file: DatasetFile) -> Iterator[Any]:
-    """A file of a dataset as pyarrow's ParquetFile, which compares the checksums of the pages. What goes wrong with the
-    file in the block is a DamagedDatasetError that names it; UsageError where the store cannot be read."""
+    """Opens a file of a dataset as pyarrow's ParquetFile, which compares the checksums of the pages. A failure because
+    of the file in the block becomes a DamagedDatasetError that names it; UsageError where the store cannot be read."""
     import pyarrow.parquet as pq
 
     check_file(storage, file)
@@ -149,8 +152,8 @@ def open_parquet(storage: Storage, file: DatasetFile) -> Iterator[Any]:
 
 @contextmanager
 def naming_damage(storage: Storage, path: str) -> Iterator[None]:
-    """Turns what pyarrow raises in the block into an error that names the file. Raises DamagedDatasetError where it is
-    what the file holds, or a disk that cannot be read; UsageError where a store failed."""
+    """Turns exceptions of pyarrow in the block into an error that names the file. Raises DamagedDatasetError where the
+    content of the file is wrong, or a disk cannot be read; UsageError where a store failed."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -161,7 +164,7 @@ def naming_damage(storage: Storage, path: str) -> Iterator[None]:
 
 
 def unreadable(storage: Storage, path: str, error: Exception) -> DamagedDatasetError:
-    """The error for a file that cannot be read; error: why."""
+    """Returns the error for a file that cannot be read; error: the cause."""
     name = storage.uri_of(path)
     if isinstance(error, FileNotFoundError):
         return DamagedDatasetError(f"{name}: the file is gone; {RESTORE}")
@@ -171,7 +174,7 @@ def unreadable(storage: Storage, path: str, error: Exception) -> DamagedDatasetE
 
 
 def is_damage(storage: Storage, error: Exception) -> bool:
-    """Whether pyarrow failed at what is in a file, or at a local disk, rather than at a store."""
+    """Whether pyarrow failed because of the content of a file, or a local disk, rather than a store."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _OF_THE_PROCESS):
         return False
     if isinstance(error, FileNotFoundError | pa.ArrowInvalid) or not isinstance(error, OSError):
@@ -184,7 +187,7 @@ def is_damage(storage: Storage, error: Exception) -> bool:
 
 @cache
 def _parquet_format() -> Any:
-    """pyarrow.dataset's format of our files: its readers compare the checksums of the pages."""
+    """Returns pyarrow.dataset's format of our files, whose readers compare the checksums of the pages."""
     import pyarrow.dataset as ds
 
     options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
@@ -192,14 +195,16 @@ def _parquet_format() -> Any:
 
 
 Constants = Callable[[str], Mapping[str, pa.Scalar]]
-"""Gives the values of the columns that a file does not have, because all of its rows have the same, by its path."""
+"""Function of a file's path that returns the values of the columns that the file does not have, because they are the
+same in all of its rows."""
 
 
 def arrow_dataset(
     storage: Storage, files: Sequence[DatasetFile], schema: pa.Schema | None, constants: Constants
 ) -> Any:
-    """Files, one or more, as a pyarrow dataset. Where a filter on `ts`, `ts_ns` or a constant lets through no row of a
-    file, the file is not opened. schema: that of the first file where it is None. Raises OSError, pyarrow's exceptions.
+    """Returns one or more files as a pyarrow dataset. A file is not opened where a filter on `ts`, `ts_ns` or a
+    constant column excludes all of its rows. schema: None for the schema of the first file. Raises OSError, pyarrow's
+    exceptions.
     """
     import pyarrow.dataset as ds
 
@@ -212,7 +217,7 @@ def arrow_dataset(
 
 
 def _known_of(schema: pa.Schema, file: DatasetFile, constants: Mapping[str, pa.Scalar]) -> Any:
-    """What is true of all rows of a file, as a pyarrow expression; None where nothing is known."""
+    """Returns a condition that all rows of a file meet, as a pyarrow expression; None where nothing is known."""
     import pyarrow.dataset as ds
 
     known = [ds.field(name) == value for name, value in constants.items()]
@@ -222,7 +227,7 @@ def _known_of(schema: pa.Schema, file: DatasetFile, constants: Mapping[str, pa.S
 
 
 def _times_of(schema: pa.Schema, file: DatasetFile) -> Mapping[str, tuple[Any, Any]]:
-    """The first and the last time of the rows of a file, by column."""
+    """Returns the first and the last time of the rows of a file, by column."""
     if file.times is None:
         return {}
     first, last = file.times
@@ -235,8 +240,9 @@ def _times_of(schema: pa.Schema, file: DatasetFile) -> Mapping[str, tuple[Any, A
 def batches_of(
     opened: Any, columns: Sequence[str] | None = None, row_groups: Sequence[int] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of these columns and row groups of a file (all: None), of open_parquet. Raises ArrowInvalid also
-    where there are fewer rows than the footer says: pyarrow ends a column early whose pages it does not recognise."""
+    """Yields the batches of these columns and row groups of a file (all: None) from open_parquet. Raises ArrowInvalid
+    also where there are fewer rows than the footer says: pyarrow ends a column early whose pages it does not recognise.
+    """
     chosen = range(opened.num_row_groups) if row_groups is None else row_groups
     missing = sum(opened.metadata.row_group(number).num_rows for number in chosen)
     for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(chosen), columns=columns, use_threads=False):
@@ -254,11 +260,11 @@ def check_pages(storage: Storage, file: DatasetFile) -> None:
 
 
 WRITE_OPTIONS = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
-"""Options of every writer of a table: pyarrow.parquet.ParquetWriter's."""
+"""Options of every writer of a table (pyarrow.parquet.ParquetWriter)."""
 
 
 def write_parquet(table: pa.Table, where: Any) -> None:
-    """Writes a table as one file, with the metadata of its schema. where: a path, or what bytes can be written to."""
+    """Writes a table as one file, with the metadata of its schema. where: a path, or a file object."""
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(where, table.schema, **WRITE_OPTIONS) as writer:

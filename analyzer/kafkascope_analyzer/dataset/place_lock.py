@@ -1,10 +1,10 @@
-"""Has one run at a time change a place: put its mark, replace the manifest, remove files.
+"""Lets only one run at a time change a place: write its mark, replace the manifest, remove files.
 
 On a local file system that is a lock (flock) on a file that is removed afterwards; the system releases it however a
-process ends. Stores have no locks, and pyarrow writes no object on condition, so there each run first puts a claim and
-then lists the claims: it goes on when it sees its own alone. Two runs cannot both see that, because listings of S3,
-Google Cloud Storage, Azure and HDFS show every object that was put before. Of several runs the one with the lowest id
-waits, and the others withdraw. A claim that a killed run has left counts for STALE_SECONDS at most.
+process ends. Stores have no locks, and pyarrow cannot write an object conditionally, so there each run first writes a
+claim and then lists the claims: it continues when it sees only its own. Two runs cannot both see that, because listings
+of S3, Google Cloud Storage, Azure and HDFS show every object that was written before. Of several runs the one with the
+lowest id waits, and the others withdraw. A claim of a killed run counts for STALE_SECONDS at most.
 """
 
 import os
@@ -21,17 +21,17 @@ from kafkascope_parsers.errors import UsageError
 LOCK = "_changing.lock"
 CLAIM = re.compile(r"_changing-([0-9a-f]{12})\.json")
 WAIT_SECONDS = 60.0
-"""How long a run waits for another one that changes the place."""
+"""Time for which a run waits for another one that changes the place."""
 STALE_SECONDS = 600.0
-"""After this time a claim of another machine was left by a run that was killed: a change takes seconds."""
+"""Age from which on a claim of another machine counts as left by a killed run: a change takes seconds."""
 _POLL_SECONDS = 0.02
 _POLL_STORE_SECONDS = 0.3
 
 
 @contextmanager
 def exclusive(storage: Storage, run_id: str) -> Iterator[None]:
-    """No other run changes the place during the block. Locally the folder is made where it is missing, and removed
-    where it is empty afterwards. Raises UsageError where another run does not end its change."""
+    """Keeps other runs from changing the place during the block. Locally the folder is made where it is missing, and
+    removed where it is empty afterwards. Raises UsageError where another run does not end its change."""
     with _locked(storage) if storage.is_local else _claimed(storage, run_id):
         yield
 
@@ -49,12 +49,12 @@ def _locked(storage: Storage) -> Iterator[None]:
         with suppress(OSError):
             (folder / LOCK).unlink()
         os.close(opened)
-        with suppress(OSError):  # it holds files
+        with suppress(OSError):  # not empty
             folder.rmdir()
 
 
 def _try_to_open(folder: Path) -> int | None:
-    """The lock's file, opened and locked; None where another run holds it, or has removed it meanwhile."""
+    """Returns the lock's file, opened and locked; None where another run holds it, or has removed it meanwhile."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         opened = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -91,12 +91,12 @@ def _claimed(storage: Storage, run_id: str) -> Iterator[None]:
             _wait(storage, deadline, _POLL_STORE_SECONDS)
         yield
     finally:
-        with suppress(UsageError):  # a store that cannot be reached: the claim counts for STALE_SECONDS
+        with suppress(UsageError):  # an unreachable store: the claim counts for STALE_SECONDS
             storage.remove(mine)
 
 
 def _other_claims(storage: Storage, mine: str) -> list[str]:
-    """The claims of other runs that may be at work. Removes those of runs that are not."""
+    """Returns the claims of other runs that may still be running. Removes those of runs that are not."""
     found = []
     for entry in storage.entries():
         name = str(entry.base_name)

@@ -1,11 +1,10 @@
-"""Which values a number may have: the one place that decides it, for the fields of Kafka's messages and for the columns
-of all tables.
+"""The valid range of each number, in one place, for the fields of Kafka's messages and for the columns of all tables.
 
-A number has a range by what it is (an offset, a time, a number of bytes), and what it is shows in its name. Ingest
-takes a field of a message whose value is outside of its range as null, and counts it (table `out_of_range`). So
-everything that computes may rely on the limits, which are chosen such that in 64 bits two times or durations can be
-added or subtracted, two offsets too, and milliseconds turned into nanoseconds, and that two epochs can be subtracted in
-32 bits. What is multiplied, or added up over any number of rows, needs a wider type all the same.
+A number has a range by its kind (an offset, a time, a number of bytes), which follows from its name. Ingest reads a
+value outside of the range of its field as null, and counts it (table `out_of_range`). So all computations may rely on
+the limits, which are chosen such that in 64 bits two times, durations or offsets can be added or subtracted and
+milliseconds converted to nanoseconds, and that two epochs can be subtracted in 32 bits. Products, and sums over any
+number of rows, need a wider type nevertheless.
 """
 
 from collections.abc import Mapping
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
 _INT32 = 2**31 - 1
 _EXACT = 2**53
-"""The whole numbers up to here are exact in a double and in JSON. A partition that takes a million records each second
-gets there after 285 years."""
+"""Largest value up to which whole numbers are exact in a double and in JSON. A partition with a million records per
+second reaches it after 285 years."""
 _YEAR_S = 31_557_600
 _2100_S = 4_102_444_800
 """2100-01-01, in seconds since the epoch."""
@@ -29,7 +28,7 @@ _2100_S = 4_102_444_800
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The least and the greatest value of a kind of number. what: the kind, as users read it."""
+    """The smallest and the greatest value of a kind of number. what: the kind, as users read it."""
 
     what: str
     least: int
@@ -41,13 +40,13 @@ class Range:
         return f"{self.least}..{self.greatest}"
 
     def outside(self, values: NDArray[np.generic]) -> NDArray[np.bool_] | None:
-        """Which integers are outside; None where all are inside."""
+        """Returns a mask of the integers out of range; None where all are in range."""
         if not len(values) or (values.min() >= self.least and values.max() <= self.greatest):
             return None
         return np.asarray(np.less(values, self.least) | np.greater(values, self.greatest))
 
     def within(self, kind: "pa.DataType") -> "Range":
-        """The part of it that an integer type can hold."""
+        """Returns the part of the range that an integer type can hold."""
         limit = 2 ** (kind.bit_width - 1)
         return Range(self.what, max(self.least, -limit), min(self.greatest, limit - 1))
 
@@ -63,15 +62,15 @@ APART_US = Range("microseconds between two times", -_2100_S * 10**6, _2100_S * 1
 APART_MS = Range("milliseconds between two times", -_2100_S * 10**3, _2100_S * 10**3)
 WAIT_MS = Range("duration in milliseconds", 0, _INT32)
 TIMEOUT_MS = Range("timeout in milliseconds", -1, _INT32)
-"""-1 stands for none, or for one that stays as it is."""
+"""-1 stands for none, or for an unchanged timeout."""
 LIFETIME_MS = Range("lifetime in milliseconds", 0, 10 * _YEAR_S * 1000)
-"""Ten years: a token that is valid for longer is no reason to reauthenticate in any capture."""
+"""Ten years: a token that is valid for longer does not expire in any capture."""
 PARTITION = Range("partition", 0, _INT32)
 NODE_ID = Range("node id", -3, _INT32)
-"""Below 0 are clients, consumers that debug, and no node."""
+"""Negative ids stand for clients, debugging consumers, and no node."""
 EPOCH = Range("epoch", -2, _INT32 - 2)
 PRODUCER_ID = Range("producer id", -1, 2**63 - 1)
-"""Nothing is computed with it."""
+"""Any: no computation uses it."""
 PRODUCER_EPOCH = Range("producer epoch", -1, 2**15 - 1)
 API_VERSION = Range("version of an API", 0, 2**15 - 1)
 PORT = Range("port", -1, 2**16 - 1)
@@ -231,7 +230,7 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "magic",
     ),
 }
-"""Columns of tables, and fields of their structs, that have another name than a field of a message."""
+"""Columns of tables, and fields of their structs, whose names differ from those of fields of messages."""
 _ENDINGS: Mapping[str, Range] = {
     "_ns": TIME_NS,
     "_us": APART_US,
@@ -242,18 +241,19 @@ _ENDINGS: Mapping[str, Range] = {
 _OF_FIELD = {name: kind for kind, names in _FIELDS.items() for name in names}
 _OF_COLUMN = {name: kind for kind, names in _COLUMNS.items() for name in names}
 _PAGES = frozenset({"cursor", "next_cursor"})
-"""Structs of messages that say where a paged answer goes on."""
+"""Structs of messages with the position at which a paged response continues."""
 
 
 def field_range(name: str, path: str = "") -> Range | None:
-    """The range of a field of Kafka's messages, or of a header of a record batch; None where nothing is known of it.
-    name: in snake_case; of an element of an array the name of the array. path: of the field in its message.
+    """Returns the range of a field of Kafka's messages, or of a header of a record batch; None where it has none. name:
+    in snake_case; for an element of an array the name of the array. path: of the field in its message.
     """
     return None if _PAGES & set(path.replace("[]", "").split(".")) else _OF_FIELD.get(name)
 
 
 def column_range(name: str, kind: "pa.DataType") -> Range:
-    """The range of an integer column of a table, or of a field of its structs. Raises KeyError: nobody has decided."""
+    """Returns the range of an integer column of a table, or of a field of its structs. Raises KeyError for a column
+    without a range."""
     found = _OF_COLUMN.get(name) or _OF_FIELD.get(name)
     if found is None and name.startswith("n_"):
         found = COUNT

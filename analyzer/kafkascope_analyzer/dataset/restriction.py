@@ -1,5 +1,5 @@
-"""`Restriction`: what a report is restricted to, by clients, brokers, groups, topics and a time; `Asked`: the same as
-people write it.
+"""`Restriction`: the clients, brokers, groups, topics and times to which a report is restricted; `Asked`: the same in
+the user's words.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from kafkascope_parsers.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The names and times that options of a command, or an assistant, restrict an answer to, not checked yet.
+    """The names and times to which options of a command, or an assistant, restrict an answer, not checked yet.
 
     None or none of a kind: all of them. start, end: times as texts, see `dataset.durations.parse_moment`."""
 
@@ -31,7 +31,7 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Restriction:
     """The clients, nodes, groups, topics and the time to which a report is restricted. A row has to concern one of the
-    values of each kind that has some.
+    values of each kind that has values.
 
     clients: client ids or client_instance_ids; nodes: node ids; from_ns, to_ns: nanoseconds since the epoch."""
 
@@ -48,8 +48,8 @@ class Restriction:
         return self == Restriction()
 
     def within(self, outer: "Restriction") -> "Restriction":
-        """Both at once. Raises UsageError for a value that is not among those of the outer one, if that has some of the
-        kind."""
+        """Returns both restrictions at once. Raises UsageError for a value that is not among those of the outer one, if
+        that has values of the kind."""
         kinds = {}
         for kind in ("clients", "nodes", "groups", "topics"):
             own, allowed = getattr(self, kind), getattr(outer, kind)
@@ -64,8 +64,8 @@ class Restriction:
 
     @property
     def divides_connections(self) -> bool:
-        """Whether it may select some requests of a connection and leave out others: counts by connection are then those
-        of more than what is selected."""
+        """Whether it may select some requests of a connection and leave out others: then counts by connection cover
+        more than the selection."""
         return bool(self.groups or self.topics) or self.from_ns is not None or self.to_ns is not None
 
     @property

@@ -1,18 +1,18 @@
 """Rows of tables as dataclasses.
 
-A `Row` has some columns of a table, as a reader needs them. A `StoryRow` has all of them, and is the only declaration
-of its table: Arrow schema, reference page, what a machine makes, what a writer writes and what a report reads come from
-its fields.
+A `Row` has the columns of a table that a reader needs. A `StoryRow` has all of them, and is the only declaration of its
+table: the Arrow schema, the reference page, and the rows of state machines, writers and reports come from its fields.
 
-A field without a default is a column; one with a default is what the row carries on its way, or what a reader adds. The
-type of the field is that of the column: str, bool, int (int64, unless the annotation says I32, I16 or I8),
+A field without a default is a column; one with a default is a value that the row has only in memory, or that a reader
+adds. The type of the field is that of the column: str, bool, int (int64, unless the annotation says I32, I16 or I8),
 tuple[T, ...] for a list, a dataclass for a struct, a Literal for a text of a closed list, `| None` where it may be
-null. The annotation of a StoryRow's field has the sentence of its column,
-`Annotated[int | None, I32, "node that failed"]`, and where a closed list is no Literal, the tuple of its values. TIME
-makes a column of nanoseconds since the epoch with a timestamp beside it (`start_ts` of `start_ns`), NS one without. A
-table as an annotation, `Annotated[int | None, REQUESTS]`, makes a column as that table's of the same name.
+null. The annotation of a StoryRow's field has the description of its column, `Annotated[int | None, I32, "node that
+failed"]`, and where a closed list is no Literal, the tuple of its values. TIME makes a column of nanoseconds since the
+epoch with a timestamp beside it (`start_ts` of `start_ns`), NS one without. A table as an annotation, `Annotated[int |
+None, REQUESTS]`, makes a column as that table's of the same name.
 
-A StoryRow is a dataclass with slots. `frozen=True` where few are made: it makes a row half as dear again to make.
+A StoryRow is a dataclass with slots, and `frozen=True` only where few are made: creating a frozen row takes half as
+long again.
 """
 
 import enum
@@ -27,7 +27,7 @@ from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, time
 from kafkascope_analyzer.dataset.manifest import STORIES
 
 Converter = Callable[[Any], Any]
-"""Makes the value of a field from that of a column."""
+"""Function that makes the value of a field from that of a column."""
 I32, I16, I8 = pa.int32(), pa.int16(), pa.int8()
 
 
@@ -42,7 +42,7 @@ NS, TIME = Moment
 
 
 class Row:
-    """A row of the table TABLE, or some of its columns; to be a dataclass."""
+    """A row of the table TABLE, with some of its columns; subclasses are dataclasses."""
 
     __slots__ = ()
     TABLE: ClassVar[Table]
@@ -54,7 +54,8 @@ class StoryRow(Row):
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As pickle takes it: the class and its values. A dataclass with slots would give its fields by name."""
+        """Reduces the row for pickle to its class and values. A dataclass with slots would be pickled with
+        field names."""
         return type(self), values_of(self)
 
 
@@ -65,9 +66,9 @@ T = TypeVar("T")
 def declares(
     name: str, row: str, *, sorted_by: tuple[str, ...], salted: tuple[str, ...] = ()
 ) -> Callable[[type[S]], type[S]]:
-    """A decorator that makes TABLE of a dataclass. name: of the table; row: what one row is; sorted_by, salted: see
-    Table. Raises TypeError for a field whose type no column has, or that has no sentence, and ValueError for a name in
-    sorted_by or salted that no field has."""
+    """Returns a decorator that sets TABLE of a dataclass. name: name of the table; row: description of one row;
+    sorted_by, salted: see Table. Raises TypeError for a field whose type no column has, or that has no description, and
+    ValueError for a name in sorted_by or salted that no field has."""
 
     def declare(kind: type[S]) -> type[S]:
         unknown = {*sorted_by, *salted}.difference(column_fields(kind))
@@ -80,19 +81,19 @@ def declares(
 
 
 def values_of(row: Any) -> tuple[Any, ...]:
-    """The values of all fields of a dataclass, in their order."""
+    """Returns the values of all fields of a dataclass, in their order."""
     return tuple(getattr(row, name) for name in row.__match_args__)
 
 
 def column_fields(kind: Any) -> tuple[str, ...]:
-    """The names of the fields of a dataclass that are columns."""
+    """Returns the names of the fields of a dataclass that are columns."""
     return tuple(f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
 
 
 def column_converters(kind: Any) -> Mapping[str, Converter]:
-    """What makes the value of each field that is a column. Where a column is null, a field whose type has no None gets
-    0, "", b"", False, () or an object whose columns are null; lists become tuples, structs in them dataclasses, and
-    maps dicts."""
+    """Returns the converter for each field that is a column. Where a column is null, a field whose type has no None
+    gets 0, "", b"", False, () or an object whose columns are null; lists become tuples, structs in them dataclasses,
+    and maps dicts."""
     if kind not in _CONVERTERS:
         hints = get_type_hints(kind, include_extras=True)
         _CONVERTERS[kind] = {name: _converter(hints[name]) for name in column_fields(kind)}
@@ -103,12 +104,13 @@ _CONVERTERS: dict[Any, Mapping[str, Converter]] = {}
 
 
 def empty_row(kind: type[T]) -> T:
-    """A row of a dataclass in which all columns are null."""
+    """Returns a row of a dataclass in which all columns are null."""
     return kind(**{name: convert(None) for name, convert in column_converters(kind).items()})
 
 
 def batch_of_rows(kind: type[T], rows: Sequence[T]) -> pa.RecordBatch:
-    """Rows of a dataclass as the columns that are fields: without cluster, and timestamps beside nanoseconds."""
+    """Returns rows of a dataclass as the columns that are fields: without cluster, and timestamps beside
+    nanoseconds."""
     schema = _schema_of(kind)
     arrays = [_array([getattr(row, field.name) for row in rows], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -124,13 +126,13 @@ _SCHEMAS: dict[Any, pa.Schema] = {}
 
 
 def rows_of_batch(kind: type[T], batch: pa.RecordBatch) -> Iterator[T]:
-    """The rows of a batch that has a column for each field."""
+    """Yields the rows of a batch that has a column for each field."""
     converters = column_converters(kind)
     return map(kind, *(map(converters[name], batch.column(name).to_pylist()) for name in converters))
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Values of fields as a column. Objects in lists become columns of a struct field by field."""
+    """Returns values of fields as a column. Objects in lists become columns of a struct field by field."""
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         inside = [each for value in values for each in value or ()]
         ends = [0]
@@ -147,7 +149,7 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def arrow_type(hint: Any) -> pa.DataType:
-    """The Arrow type of a field's type. Raises TypeError for one that no column has."""
+    """Returns the Arrow type of a field's type. Raises TypeError for one that no column has."""
     marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     width = next((mark for mark in marks if isinstance(mark, pa.DataType)), None)
     hint, _ = without_null(hint)
@@ -169,7 +171,7 @@ _ARROW = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), bytes: pa.binary(
 
 
 def _declared(kind: type[StoryRow]) -> Iterator[Column]:
-    """The columns of a table, with a timestamp beside each column of time."""
+    """Yields the columns of a table, with a timestamp beside each column of time."""
     hints = get_type_hints(kind, include_extras=True)
     for column in declared_fields(kind, needs_sentences=True):
         if TIME in get_args(hints[column.name])[1:]:
@@ -179,8 +181,9 @@ def _declared(kind: type[StoryRow]) -> Iterator[Column]:
 
 
 def declared_fields(kind: Any, *, needs_sentences: bool = False) -> tuple[Column, ...]:
-    """The fields of a dataclass that are columns, or fields of its struct. Raises TypeError for a field whose type no
-    column has, that is of another type than the column which it names, or, if it needs one, that has no sentence."""
+    """Returns the fields of a dataclass that are columns, or fields of its struct. Raises TypeError for a field whose
+    type no column has, that has another type than the column that it names, or, if needs_sentences, that has no
+    description."""
     hints = get_type_hints(kind, include_extras=True)
     found = tuple(_field(name, hints[name]) for name in column_fields(kind))
     for column in found:
@@ -190,7 +193,7 @@ def declared_fields(kind: Any, *, needs_sentences: bool = False) -> tuple[Column
 
 
 def _field(name: str, hint: Any) -> Column:
-    """The column of a field, with what its annotation leaves open from the table that it names."""
+    """Returns the column of a field, completed from the table that its annotation names."""
     marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     table = next((mark for mark in marks if isinstance(mark, Table)), None)
     doc = " ".join(mark for mark in marks if isinstance(mark, str))
@@ -205,12 +208,12 @@ def _field(name: str, hint: Any) -> Column:
 
 
 def _is_like(declared: pa.DataType, named: pa.DataType) -> bool:
-    """Whether a type is that of a column, but for the width of integers."""
+    """Whether a type equals that of a column, except for the width of integers."""
     return bool(declared == named or (pa.types.is_integer(declared) and pa.types.is_integer(named)))
 
 
 def _nested(hint: Any) -> tuple[Column, ...]:
-    """The fields of a dataclass, also of one in a list."""
+    """Returns the fields of a dataclass, also of one in a list."""
     hint, _ = without_null(hint)
     if get_origin(hint) is tuple:
         return _nested(get_args(hint)[0])
@@ -218,7 +221,7 @@ def _nested(hint: Any) -> tuple[Column, ...]:
 
 
 def _literals(hint: Any) -> tuple[str, ...]:
-    """The values of a Literal, also of one in a list; none of any other type."""
+    """Returns the values of a Literal, also of one in a list; none for any other type."""
     hint, _ = without_null(hint)
     if get_origin(hint) is tuple:
         return _literals(get_args(hint)[0])
@@ -226,7 +229,7 @@ def _literals(hint: Any) -> tuple[str, ...]:
 
 
 def without_null(hint: Any) -> tuple[Any, bool]:
-    """A type without its annotations and without None, and whether None was in it."""
+    """Returns a type without its annotations and without None, and whether None was in it."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if get_origin(hint) not in (Union, UnionType) or NoneType not in get_args(hint):
@@ -271,4 +274,4 @@ def _bytes(value: Any) -> Any:
 
 
 _SCALARS: dict[Any, Converter] = {int: _whole, float: _whole, str: _text, bool: bool, bytes: _bytes}
-"""What makes a value of a type that has no None."""
+"""Converters for types that have no None."""

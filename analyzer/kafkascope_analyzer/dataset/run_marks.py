@@ -1,9 +1,9 @@
-"""The mark of a run at the place of the dataset that it writes, and whether the run is still at work.
+"""The mark of a run at the place of the dataset that it writes, which shows whether the run is still running.
 
-A run puts its mark before its first file and removes it after its last. On a local file system it holds a lock on the
-mark (flock), which the system releases however the process ends; workers that it forked hold it too. In a store, and
-where a file system has no locks, the mark names the process: on the same machine the process is looked for, and a run
-of another machine counts as at work for MOST_HOURS.
+A run writes its mark before its first file and removes it after its last. On a local file system it holds a lock on the
+mark (flock), which the system releases however the process ends; forked workers hold it too. In a store, and where a
+file system has no locks, the mark names the process: on the same machine the process is looked up, and a run of another
+machine counts as running for MOST_HOURS.
 """
 
 import errno
@@ -22,20 +22,20 @@ from kafkascope_analyzer.dataset.storage import Storage
 
 MARK = re.compile(r"_unfinished-([0-9a-f]{12})\.json")
 MOST_HOURS = 24
-"""How long a run of another machine counts as at work: it cannot be asked."""
+"""Time for which a run of another machine counts as running, because that cannot be checked."""
 _NO_LOCKS = frozenset({errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL, errno.EBADF})
-"""What flock fails with on file systems that have no locks."""
+"""Errors of flock on file systems that have no locks."""
 
 
 def mark_of(run_id: str) -> str:
-    """The name of the file by which a run says that it writes here."""
+    """Returns the name of the mark of a run."""
     return f"_unfinished-{run_id}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that wrote a mark. host: of which machine and container; started: when the process began, in the
-    system's clock ticks, None where the system does not say; begun_s: when the mark was written, Unix time."""
+    """The process that wrote a mark. host: its machine and container; started: when the process began, in the system's
+    clock ticks, None where the system does not tell; begun_s: when the mark was written, Unix time."""
 
     host: str
     pid: int
@@ -44,12 +44,12 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> "Owner":
-        """This process, now."""
+        """Returns this process, now."""
         return cls(_host(), os.getpid(), _started(os.getpid()), time.time())
 
     @classmethod
     def parse(cls, data: bytes) -> "Owner | None":
-        """The owner that a mark names; None where it names none."""
+        """Returns the owner in a mark; None where there is none."""
         try:
             content = json.loads(data)
             host, pid, started, begun = (content[name] for name in ("host", "pid", "started", "begun_s"))
@@ -58,11 +58,12 @@ class Owner:
             return None
 
     def to_bytes(self) -> bytes:
-        """What `parse` reads."""
+        """Returns the bytes that `parse` reads."""
         return json.dumps(asdict(self)).encode()
 
     def is_at_work(self, most_seconds: float) -> bool:
-        """Whether the process runs; one of another machine may for this long after it wrote the mark."""
+        """Whether the process is running; a process of another machine counts as running for this long after it wrote
+        the mark."""
         if self.host != _host():
             return time.time() - self.begun_s < most_seconds
         with suppress(PermissionError):
@@ -74,7 +75,8 @@ class Owner:
 
 
 def _host() -> str:
-    """This machine, until it is started anew, and the container on it: process ids mean something only there."""
+    """Returns an id for this machine, until its next boot, and the container on it: process ids are valid
+    only there."""
     parts = [socket.gethostname()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -84,7 +86,7 @@ def _host() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """When a process began, in clock ticks; None where the system does not say, or the process is gone."""
+    """Returns when a process began, in clock ticks; None where the system does not tell, or the process is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         return int(fields[19])
@@ -93,7 +95,7 @@ def _started(pid: int) -> int | None:
 
 
 class RunMark:
-    """The mark of a run that this process does. `put` it before the first file; `release` after it was removed."""
+    """The mark of a run in this process. Call `put` before the first file, and `release` after the mark was removed."""
 
     def __init__(self, storage: Storage, run_id: str) -> None:
         self._storage, self._name = storage, mark_of(run_id)
@@ -113,18 +115,19 @@ class RunMark:
 
     @property
     def is_there(self) -> bool:
-        """Whether the mark is still at the place. Raises UsageError."""
+        """Whether the mark still exists at the place. Raises UsageError."""
         return bool(self._storage.file_info(self._name).is_file)
 
     def release(self) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         if self._locked is not None:
             os.close(self._locked)
             self._locked = None
 
 
 def try_lock(opened: int) -> bool | None:
-    """Whether this process now has the lock of an open file; None where the file system has no locks."""
+    """Tries to lock an open file; returns whether this process has the lock now, None where the file system has no
+    locks."""
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -137,8 +140,8 @@ def try_lock(opened: int) -> bool | None:
 
 
 def runs_at_work(storage: Storage, files: Collection[str]) -> frozenset[str]:
-    """The ids of the runs that may still be at work, of those whose marks are among these files of a place. A run whose
-    mark is gone meanwhile has just ended: its files may be a dataset now. Raises UsageError."""
+    """Returns the ids of the runs that may still be running, of those whose marks are among these files of a place. A
+    run whose mark is gone meanwhile has just ended: its files may belong to a dataset now. Raises UsageError."""
     marks = {path: match[1] for path in files if (match := MARK.fullmatch(path))}
     return frozenset(run_id for path, run_id in marks.items() if _is_at_work(storage, path))
 
@@ -154,7 +157,7 @@ def _is_at_work(storage: Storage, mark: str) -> bool:
 
 
 def _is_locked(mark: Path) -> bool | None:
-    """Whether a process holds the lock of a mark; None where that cannot be found out. Raises FileNotFoundError."""
+    """Whether a process holds the lock of a mark; None where that cannot be determined. Raises FileNotFoundError."""
     try:
         opened = os.open(mark, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:

@@ -1,4 +1,5 @@
-"""Which rows of a dataset's tables are read: those of one cluster, and of these the ones that concern a restriction."""
+"""Chooses the rows of a dataset's tables that are read: those of one cluster, and of these the ones that concern a
+restriction."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +17,7 @@ _INGEST_TABLES = {table.name: table for table in INGEST_TABLES}
 
 
 class Selectable(Protocol):
-    """A dataset, as a selection needs it to look up ids of connections and names."""
+    """The parts of a dataset that a selection needs to look up ids of connections and names."""
 
     @property
     def whole(self) -> Tables:
@@ -28,21 +29,22 @@ class Selectable(Protocol):
 
 
 class Selection:
-    """The rows of one cluster, or of all where cluster is None; restriction: what they concern, None for everything.
+    """The rows of one cluster, or of all where cluster is None, that concern a restriction; restriction: None for all
+    of them.
 
-    What is looked up for it is kept: the ids of the cluster's connections, and what concerns the restriction.
+    The results of look-ups are kept: the ids of the cluster's connections, and those that concern the restriction.
     """
 
     def __init__(self, cluster: str | None = None) -> None:
         self.cluster = cluster
         self.restriction: Restriction | None = None
         self.unrestricted = self
-        """This selection without its restriction."""
+        """Returns this selection without its restriction."""
         self._connections: pa.Array | None = None
         self._concerned: Concerned | None = None
 
     def concerning(self, restriction: Restriction) -> "Selection":
-        """This selection with another restriction."""
+        """Returns this selection with another restriction."""
         if restriction.is_empty:
             return self.unrestricted
         found = Selection(self.cluster)
@@ -50,8 +52,8 @@ class Selection:
         return found
 
     def condition(self, dataset: Selectable, table: str) -> Any:
-        """The pyarrow expression for the rows of a table; None where all are read. dataset: the one with this
-        selection. Raises UsageError."""
+        """Returns the pyarrow expression for the rows of a table; None where all are read. dataset: the dataset with
+        this selection. Raises UsageError."""
         if self.restriction is None:
             return self._of_cluster(dataset, table)
         if self._concerned is None:
@@ -75,8 +77,8 @@ class Selection:
 
 
 def cluster_column(table: str) -> str | None:
-    """The column that tells of which cluster a row of a table is: the cluster, or the connection where the table has
-    none, as messages do; None for a table whose rows no cluster owns."""
+    """Returns the column that determines the cluster of a row: the cluster, or the connection where the table has no
+    cluster, as with messages; None for a table whose rows belong to no cluster."""
     if table.startswith(f"{STORIES}/"):
         return CLUSTER.name
     names = _INGEST_TABLES[table].schema.names if table in _INGEST_TABLES else [CONN.name]

@@ -1,11 +1,12 @@
-"""Rows that stand group by group: where a group begins, and the place of a row in its group."""
+"""Groups in sorted rows: where each begins, and the position of a row in its group."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def first_of_runs(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Whether each row differs from the one before it in any of the columns, of one length; the first row does."""
+    """Whether each row differs from the previous one in any of the columns, which have equal length; true for the first
+    row."""
     first = np.zeros(len(columns[0]), np.bool_)
     first[:1] = True
     for column in columns:
@@ -14,6 +15,6 @@ def first_of_runs(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 def rank_in_group(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
-    """The place of each row in its group, from 0. The rows of a group have the same keys."""
+    """Returns the position of each row in its group, from 0. The rows of a group have the same keys."""
     place = np.arange(len(keys[0]))
     return np.asarray(place - np.maximum.accumulate(np.where(first_of_runs(*keys), place, 0)), np.int64)

@@ -1,4 +1,4 @@
-"""Where a dataset or a capture is stored: on the local disk, or in an object store or HDFS, named by a URI.
+"""The storage of a dataset or a capture: the local disk, an object store or HDFS, named by a URI.
 
 A path without a scheme and `file://` are local. `s3://`, `gs://`, `abfs://` and `hdfs://` are opened by pyarrow's own
 file systems, every other scheme by fsspec where it is installed. Every failure is a UsageError in one sentence that
@@ -24,14 +24,14 @@ from kafkascope_analyzer.dataset.object_stores import S3_SCHEMES, S3Settings, op
 from kafkascope_parsers.errors import UsageError
 
 WEB_SCHEMES = ("https", "http")
-"""Captures are read from these; a file system they are not."""
+"""Schemes from which captures are read, but that are not file systems."""
 PUT_BYTES = 8 << 20
 """Bytes of a file that are read at a time to be put into a store."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 def scheme_of(place: str | Path) -> str:
-    """The scheme of a URI, in small letters; `file` for a path, which has none."""
+    """Returns the scheme of a URI, in lower case; `file` for a path without one."""
     match = _SCHEME.match(str(place)) if is_uri(place) else None
     return match[1].lower() if match else "file"
 
@@ -48,8 +48,8 @@ def is_text(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A folder or a file by its URI. uri: canonical; given: as the user wrote it; path: the place inside its file
-    system, absolute, as Spark's executors work in directories of their own."""
+    """A folder or a file by its URI. uri: canonical; given: as the user wrote it; path: path inside its file system,
+    absolute, because Spark's executors work in directories of their own."""
 
     uri: str
     given: str
@@ -59,7 +59,8 @@ class Storage:
 
     @classmethod
     def of(cls, uri: str | Path) -> "Storage":
-        """The storage that a path or URI names; nothing is opened. Raises UsageError for a URI that names no folder."""
+        """Returns the storage for a path or URI; nothing is opened. Raises UsageError for a URI that names
+        no folder."""
         given, scheme = str(uri), scheme_of(uri)
         if scheme == "file":
             local = Path(unquote(urlsplit(given).path) if is_uri(uri) else given).absolute()
@@ -83,12 +84,12 @@ class Storage:
 
     @property
     def filesystem(self) -> Any:
-        """The pyarrow file system, opened once a process. Raises UsageError."""
+        """The pyarrow file system, opened once per process. Raises UsageError."""
         return self._opened[0]
 
     @property
     def root(self) -> str:
-        """The folder inside `filesystem`, without a slash at its end. Raises UsageError."""
+        """The path of the folder inside `filesystem`, without a trailing slash. Raises UsageError."""
         return str(self._opened[1])
 
     @property
@@ -97,29 +98,29 @@ class Storage:
             return _open(self, os.getpid())
 
     def check_name(self) -> None:
-        """Raises UsageError for a name that is no text: neither pyarrow nor Spark can open it."""
+        """Raises UsageError for a name that is not UTF-8: neither pyarrow nor Spark can open it."""
         if not is_text(self.given):
             raise UsageError(f"{self}: the name of a dataset has to be UTF-8")
 
     def inside(self, relative: str) -> str:
-        """The path of a file in the folder, inside `filesystem`."""
+        """Returns the path of a file in the folder, inside `filesystem`."""
         return f"{self.root}/{relative}" if relative else self.root
 
     def uri_of(self, relative: str) -> str:
-        """The name of a file in the folder, for people: it begins as the user named the folder."""
+        """Returns the name of a file in the folder for messages, in the form in which the user named the folder."""
         return f"{self.given.rstrip('/')}/{relative}"
 
     def spark_uri(self, relative: str = "") -> str:
-        """The URI by which Spark (Hadoop's file systems) opens the folder, or a file in it: s3 is s3a there, and
-        nothing is percent-encoded.
+        """Returns the URI by which Spark (Hadoop's file systems) opens the folder, or a file in it: the scheme of s3 is
+        s3a there, and nothing is percent-encoded.
         """
         in_hadoop = {"file": f"file://{self.path}", "s3": f"s3a://{self.path}"}
         base = in_hadoop.get(self.scheme, self.uri)
         return f"{base}/{relative}" if relative else base
 
     def read_bytes(self, relative: str, most: int | None = None) -> bytes:
-        """A whole file, or as many of its bytes. Raises FileNotFoundError where it is not there, UsageError where it
-        cannot be read."""
+        """Returns the content of a file, or its first `most` bytes. Raises FileNotFoundError where it does not exist,
+        UsageError where it cannot be read."""
         with self.failures(relative, missing=True):
             self._check_regular(relative)
             with (
@@ -130,13 +131,14 @@ class Storage:
                 return bytes(file.read(most))
 
     def _check_regular(self, relative: str) -> None:
-        """Raises OSError where a local file is none: to open a pipe waits until somebody writes into it."""
+        """Raises OSError where a local file is not a regular file: opening a pipe would block until somebody writes
+        into it."""
         if self.is_local and not stat.S_ISREG((Path(self.path) / relative).stat().st_mode):
             raise OSError("it is not a file")
 
     def write_bytes(self, relative: str, data: bytes, *, is_new: bool = False) -> None:
-        """Writes a whole file, at once: a reader sees the file before, or this one. is_new: locally, a file of that
-        name is not replaced. Raises UsageError."""
+        """Writes a whole file atomically: a reader sees the old file or the new one. is_new: locally, an existing file
+        of that name is not replaced. Raises UsageError."""
         with self.failures(relative, verb="written"):
             if self.is_local:
                 _write_locally(Path(self.path) / relative, data, is_new=is_new)
@@ -146,8 +148,8 @@ class Storage:
             self._publish(relative)
 
     def write_parts(self, relative: str, parts: Iterable[bytes | memoryview]) -> None:
-        """Writes a file part by part; where the run fails, it may be there in part. On this machine only the user that
-        this process runs as may read it. Raises UsageError."""
+        """Writes a file part by part; where that fails, a part of the file may remain. On this machine only the user of
+        this process may read it. Raises UsageError."""
         with self.failures(relative, verb="written"):
             if self.is_local:
                 path = Path(self.path) / relative
@@ -162,7 +164,7 @@ class Storage:
             self._publish(relative)
 
     def read_range(self, relative: str, first: int, target: memoryview) -> None:
-        """Fills target (bytes) with what a file holds from its byte `first` on. Raises UsageError, also where the file
+        """Fills target (bytes) with the content of a file from byte `first` on. Raises UsageError, also where the file
         ends before target is full."""
         with self.failures(relative):
             with (
@@ -177,7 +179,7 @@ class Storage:
                 raise OSError(f"the file ends {len(target)} bytes too early")
 
     def has_folder(self) -> bool:
-        """Whether the bucket or container (locally: the folder) is there. Raises UsageError, unreachable."""
+        """Whether the bucket or container (locally: the folder) exists. Raises UsageError, unreachable."""
         from pyarrow.fs import FileType
 
         with self.failures():
@@ -185,8 +187,8 @@ class Storage:
             return bool(self.filesystem.get_file_info(top).type != FileType.NotFound)
 
     def listed(self, relative: str) -> list[str]:
-        """Files under a folder of the dataset, relative to the dataset, in order. Only a writer that cleans up after
-        itself has to look: what a dataset consists of stands in its manifest.
+        """Returns the files under a folder of the dataset, relative to the dataset, in order. Only needed to clean up:
+        the files of a dataset are listed in its manifest.
         """
         from pyarrow.fs import FileSelector, FileType
 
@@ -197,8 +199,8 @@ class Storage:
         return sorted(path[start:] for path in found)
 
     def entries(self, relative: str = "") -> tuple[Any, ...]:
-        """What a folder holds itself, without the contents of its folders: pyarrow's FileInfo of each, by name. None
-        where the folder is not there. Raises UsageError.
+        """Returns the direct content of a folder: pyarrow's FileInfo of each entry, by name. None where the folder does
+        not exist. Raises UsageError.
         """
         from pyarrow.fs import FileSelector
 
@@ -207,18 +209,19 @@ class Storage:
             return tuple(sorted(self.filesystem.get_file_info(selector), key=lambda info: info.base_name))
 
     def file_info(self, relative: str = "") -> Any:
-        """pyarrow's FileInfo: whether there is a file or a folder, its size and time. Raises UsageError."""
+        """Returns pyarrow's FileInfo: whether there is a file or a folder, its size and time. Raises UsageError."""
         with self.failures(relative):
             return self.filesystem.get_file_info(self.inside(relative))
 
     def open_file(self, relative: str = "") -> Any:
-        """A file for reading, as pyarrow's NativeFile: it reads the ranges that are asked for. Raises UsageError."""
+        """Opens a file for reading, as pyarrow's NativeFile, which reads only the requested ranges. Raises
+        UsageError."""
         with self.failures(relative):
             self._check_regular(relative)
             return self.filesystem.open_input_file(self.inside(relative))
 
     def put(self, local: Path, relative: str) -> None:
-        """Copies a local file here, part by part; it appears when it is whole. Raises UsageError."""
+        """Copies a local file here, part by part; it appears when it is complete. Raises UsageError."""
         with (
             self.failures(relative, verb="written"),
             local.open("rb") as source,
@@ -229,7 +232,7 @@ class Storage:
             self._publish(relative)
 
     def move_here(self, local: Path, relative: str) -> None:
-        """Moves a local file here: as `put`, but where both are on one disk, nothing is copied. Raises UsageError."""
+        """Moves a local file here, like `put`, but without copying where both are on one disk. Raises UsageError."""
         if not self.is_local:
             self.put(local, relative)
             return
@@ -242,24 +245,26 @@ class Storage:
             self.filesystem.delete_file(self.inside(relative))
 
     def remove_folder(self, relative: str) -> None:
-        """Removes a folder and what is in it, if it is there: a store removes a thousand files at once. Raises
+        """Removes a folder and its content, if it exists: a store removes a thousand files at once. Raises
         UsageError."""
         with suppress(FileNotFoundError), self.failures(relative, missing=True, verb="removed"):
             self.filesystem.delete_dir(self.inside(relative))
 
     def remove_empty_folders(self) -> None:
-        """Removes the local folder, and those in it, as far as they hold no file; an object store has no folders."""
+        """Removes the local folder, and those in it, if they contain no file; an object store has no folders."""
         if self.is_local:
             for folder, _, _ in os.walk(self.root, topdown=False):
                 with suppress(OSError):  # not empty
                     Path(folder).rmdir()
 
     def _written(self, relative: str) -> str:
-        """Where a file is written first. An object store shows an object when it is whole; HDFS needs a rename."""
+        """Returns the path to which a file is first written. An object store shows an object only when it is complete;
+        HDFS needs a rename."""
         return self.inside(relative) + (".partial" if self.scheme == "hdfs" else "")
 
     def _publish(self, relative: str) -> None:
-        """Gives a written file its name. HDFS does not rename onto a file that is there: for a moment there is none."""
+        """Gives a written file its final name. HDFS does not rename onto an existing file: for a moment
+        there is none."""
         from pyarrow.fs import FileType
 
         if self.scheme == "hdfs":
@@ -269,8 +274,8 @@ class Storage:
 
     @contextmanager
     def failures(self, relative: str = "", *, missing: bool = False, verb: str = "read") -> Iterator[None]:
-        """Turns what pyarrow and the storage raise into a UsageError. missing: FileNotFoundError goes through; verb:
-        what could not be done: `read`, `written`, `removed`."""
+        """Turns exceptions of pyarrow and the storage into a UsageError. missing: whether FileNotFoundError is passed
+        on; verb: what could not be done: `read`, `written`, `removed`."""
         import pyarrow as pa
 
         name = self.uri_of(relative) if relative else self.given
@@ -296,7 +301,7 @@ def _write_locally(path: Path, data: bytes, *, is_new: bool) -> None:
 
 
 def _link(file: Path, name: Path) -> bool:
-    """Gives a file a second name that nothing has; whether the file system can. Raises FileExistsError."""
+    """Gives a file a second, unused name; returns whether the file system supports that. Raises FileExistsError."""
     try:
         os.link(file, name)
     except FileExistsError:
@@ -308,7 +313,7 @@ def _link(file: Path, name: Path) -> bool:
 
 @lru_cache(maxsize=16)
 def _open(storage: Storage, process: int) -> tuple[Any, str]:
-    """The file system and the folder in it. process: the process's id, because a fork must open its own."""
+    """Returns the file system and the folder in it. process: the process's id, because a fork must open its own."""
     del process
     if storage.is_local:
         from pyarrow.fs import LocalFileSystem

@@ -1,4 +1,4 @@
-"""The manifest of the dataset at a place; where there is none, an error that says what is there instead."""
+"""Reads the manifest of the dataset at a place; where there is none, the error says what is there instead."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 
 def stored_manifest(storage: Storage) -> Manifest:
-    """The manifest that a place holds. Raises UsageError where there is no dataset, or it cannot be read;
+    """Returns the manifest at a place. Raises UsageError where there is no dataset, or it cannot be read;
     DamagedDatasetError where its manifest is damaged."""
     storage.check_name()
     no_dataset = f"{storage} is not a kafkascope dataset"
@@ -29,8 +29,8 @@ def stored_manifest(storage: Storage) -> Manifest:
 
 
 def _manifest_bytes(storage: Storage) -> bytes:
-    """What the manifest's file holds. Raises FileNotFoundError; DamagedDatasetError where it is no file, or its disk
-    fails; UsageError where a store cannot be read."""
+    """Returns the content of the manifest's file. Raises FileNotFoundError; DamagedDatasetError where it is not a file,
+    or its disk fails; UsageError where a store cannot be read."""
     try:
         return storage.read_bytes(MANIFEST, MOST_BYTES + 1)
     except UsageError as error:

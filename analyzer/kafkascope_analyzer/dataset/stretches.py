@@ -1,8 +1,8 @@
-"""`Stretches`: many stretches of time, which say at once which of them another one meets.
+"""`Stretches`: many spans of time, with a fast search for those that another span meets.
 
-A long capture may have thousands of incidents, and as many events that may follow from them. The stretches are kept in
-order of their starts, below a binary tree whose nodes say how late the stretches below them end and how long they are:
-branches in which nothing fits are passed over, so that each stretch of an answer takes logarithmic time.
+A long capture may have thousands of incidents, and as many events that may be their consequences. The spans are sorted
+by their starts, as leaves of a binary tree whose nodes have the latest end and the greatest length of the spans below
+them: branches without a match are skipped, so that each span of a result takes logarithmic time.
 """
 
 from bisect import bisect_right
@@ -15,14 +15,14 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 NEAR_NS = 1_000_000_000
-"""What happened so shortly before or after an incident may follow from it: brokers end some connections a moment before
-the first packet that shows that they are down."""
+"""An event this shortly before or after an incident may be its consequence: brokers end some connections a moment
+before the first packet that shows that they are down."""
 FOREVER = 1 << 62
 """Later than any time in nanoseconds."""
 
 
 class Stretches(Generic[T]):
-    """Stretches of time, each with its owner. listed: first and last nanosecond, FOREVER where it has no end, and the
+    """Spans of time, each with its owner. listed: first and last nanosecond, FOREVER where it has no end, and the
     owner."""
 
     def __init__(self, listed: Iterable[tuple[int, int, T]]) -> None:
@@ -41,34 +41,34 @@ class Stretches(Generic[T]):
 
     @cached_property
     def _longest(self) -> list[int]:
-        """By node: the length of the longest stretch below it."""
+        """By node: the length of the longest span below it."""
         return self._tree([end_ns - start_ns for _, (start_ns, end_ns, _) in self._ordered], max, -FOREVER)
 
     @cached_property
     def _first_place(self) -> list[int]:
-        """By node: the place of the stretch below it that was listed first."""
+        """By node: the index in `listed` of the span below it that was listed first."""
         return self._tree([place for place, _ in self._ordered], min, len(self._ordered))
 
     def cover(self, ts_ns: int) -> bool:
-        """Whether a time is in one of them."""
+        """Whether a time is in one of the spans."""
         return self.meet(ts_ns, ts_ns)
 
     def overlap(self, start_ns: int, end_ns: int) -> bool:
-        """Whether one of them begins before the end of this stretch, and lasts longer than to its start."""
+        """Whether one of the spans begins before the end of this one, and ends after its start."""
         return self.meet(start_ns + 1, end_ns - 1)
 
     def meet(self, start_ns: int, end_ns: int) -> bool:
-        """Whether one of them begins at end_ns or before, and lasts to start_ns or longer."""
+        """Whether one of the spans begins at end_ns or before, and ends at start_ns or later."""
         return next(self._meeting(start_ns, end_ns), None) is not None
 
     def meeting(self, start_ns: int, end_ns: int) -> Iterator[T]:
-        """The owners of the stretches that begin at end_ns or before and last to start_ns or longer, in the order in
+        """Yields the owners of the spans that begin at end_ns or before and end at start_ns or later, in the order in
         which they were listed."""
         found = sorted((self._ordered[at] for at in self._meeting(start_ns, end_ns)), key=itemgetter(0))
         return (whose for _, (_, _, whose) in found)
 
     def first(self, start_ns: int, end_ns: int) -> T | None:
-        """The first listed owner of those that own this time; None where there is none."""
+        """Returns the first listed owner of a span that meets this time; None where there is none."""
         queue = [(0, 1)]
         while queue:
             _, node = heappop(queue)
@@ -82,8 +82,8 @@ class Stretches(Generic[T]):
         return None
 
     def latest(self, start_ns: int, end_ns: int) -> Iterator[T]:
-        """The same owners, that of the stretch that begins last first; of those that begin at once, in the order in
-        which they were listed."""
+        """Yields the owners of the spans that meet this time, latest beginning first; for equal beginnings in the order
+        in which they were listed."""
         at_once: list[int] = []
         for at in self._meeting(start_ns, end_ns):
             if at_once and self._starts[at] != self._starts[at_once[-1]]:
@@ -93,7 +93,7 @@ class Stretches(Generic[T]):
         yield from (self._ordered[each][1][2] for each in reversed(at_once))
 
     def after(self, ts_ns: int) -> Iterator[tuple[int, T]]:
-        """When the stretches begin that begin later, each with its owner, in order of time."""
+        """Yields the beginnings of the spans that begin later, each with its owner, in order of time."""
         for at in range(bisect_right(self._starts, ts_ns), len(self._ordered)):
             yield self._starts[at], self._ordered[at][1][2]
 
@@ -104,11 +104,11 @@ class Stretches(Generic[T]):
         is_able: Callable[[T], bool] = lambda _: True,
         begun_by_ns: int = FOREVER,
     ) -> tuple[int, T] | None:
-        """Whose stretch, of those that are able and begin at begun_by_ns or before, has the longest time in common with
-        this one, and how many nanoseconds that is: below zero where they are up to NEAR_NS apart. Of equally long ones
-        the one that was listed first; None where no stretch is so near.
+        """Returns the owner of the span with the longest overlap with this one, of those that are able and begin at
+        begun_by_ns or before, and the length of the overlap in nanoseconds: negative where they are up to NEAR_NS
+        apart. Of equally long ones the first listed; None where no span is that near.
 
-        Branches that may hold the longest are looked into first, so that those are left out which cannot.
+        Branches that may hold the longest are searched first, so that the others can be skipped.
         """
         queue: list[tuple[int, int, int]] = []
         nodes = [1]
@@ -125,7 +125,7 @@ class Stretches(Generic[T]):
                 return -shorter, whose
 
     def _most_in_common(self, node: int, start_ns: int, end_ns: int, begun_by_ns: int) -> int:
-        """The most time that a stretch below a node may have in common with this one; of a leaf, what it has."""
+        """Returns the longest overlap that a span below a node may have with this one; for a leaf, its overlap."""
         first = self._first_leaf(node)
         if first >= len(self._starts) or self._starts[first] > begun_by_ns:
             return -FOREVER
@@ -133,11 +133,12 @@ class Stretches(Generic[T]):
         return min(common_ns, max(self._longest[node], 0))
 
     def _first_leaf(self, node: int) -> int:
-        """The number of the first leaf below a node."""
+        """Returns the number of the first leaf below a node."""
         return (node << (self._n_leaves.bit_length() - node.bit_length())) - self._n_leaves
 
     def _meeting(self, start_ns: int, end_ns: int) -> Iterator[int]:
-        """The leaves of the stretches that begin at end_ns or before and last to start_ns or longer, the last first."""
+        """Yields the leaves of the spans that begin at end_ns or before and end at start_ns or later, the
+        last first."""
         n_begun = bisect_right(self._starts, end_ns)
         nodes = [1]
         while nodes:

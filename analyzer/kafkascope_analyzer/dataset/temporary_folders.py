@@ -1,8 +1,8 @@
-"""Temporary folders: each belongs to a process that holds a lock on it (flock), and goes with that process.
+"""Temporary folders: each belongs to a process that holds a lock on it (flock), and is removed with that process.
 
-A process that is killed cannot remove its folder. The system releases its lock, so the next process that makes a folder
-beside it, and `kafkascope clean`, see that nobody owns it any more and remove it. A child that inherits the lock, as
-Spark's JVM does, owns the folder too.
+A process that is killed cannot remove its folder, but the system releases its lock. So the next process that makes a
+folder beside it, and `kafkascope clean`, see that it has no owner any more and remove it. A child that inherits the
+lock, as Spark's JVM does, owns the folder too.
 """
 
 import os
@@ -23,12 +23,12 @@ from kafkascope_parsers.errors import UsageError
 _OURS = re.compile(r"kafkascope-(?:[a-z]+-)?[0-9a-f]{12}")
 _BEING_MADE = re.compile(r"\.kafkascope-(?:[a-z]+-)?[0-9a-f]{12}")
 _BEING_MADE_SECONDS = 60
-"""For so long a folder that nobody has locked yet may be one that is being made."""
+"""Age up to which a folder without a lock may be one that is just being made."""
 
 
 def temporary_root(temporary: Path | None = None) -> Path:
-    """The folder for temporary files. temporary: that of --temporary; None is the system's. Raises UsageError where
-    there is none that can be written."""
+    """Returns the folder for temporary files. temporary: the folder of --temporary; None is the system's. Raises
+    UsageError where there is none that can be written."""
     try:
         root = temporary or Path(tempfile.gettempdir())
     except OSError as error:
@@ -49,7 +49,8 @@ class OwnedFolder:
 
     @classmethod
     def make(cls, path: Path) -> "OwnedFolder":
-        """Makes a folder that only this user can read, and removes those beside it that nobody owns. Raises OSError."""
+        """Makes a folder that only this user can read, and removes folders beside it that have no owner. Raises
+        OSError."""
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_ownerless(path.parent)
         unlocked = path.with_name(f".{path.name}")
@@ -57,15 +58,15 @@ class OwnedFolder:
         try:
             lock = os.open(unlocked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try_lock(lock)
-            unlocked.rename(path)  # who sees the folder under its name sees it locked
+            unlocked.rename(path)  # others see the folder under its name only when it is locked
         except BaseException:
             shutil.rmtree(unlocked, ignore_errors=True)
             raise
         return cls(path, lock)
 
     def remove(self) -> None:
-        """Removes the folder and what is in it, and gives the lock back. A second call does nothing: the number of the
-        descriptor may be another file's by then."""
+        """Removes the folder and its content, and releases the lock. A second call does nothing: by then the number of
+        the descriptor may belong to another file."""
         shutil.rmtree(self.path, ignore_errors=True)
         lock, self.lock = self.lock, None
         if lock is not None:
@@ -74,8 +75,8 @@ class OwnedFolder:
 
 @contextmanager
 def temporary_folder(kind: str) -> Iterator[Path]:
-    """A folder in the system's one for temporary files, which ends with the block. kind: part of its name. Raises
-    UsageError where it cannot be made."""
+    """Makes a folder in the system's folder for temporary files for the duration of the block. kind: part of its name.
+    Raises UsageError where it cannot be made."""
     path = temporary_root() / f"kafkascope-{kind}-{uuid.uuid4().hex[:12]}"
     try:
         folder = OwnedFolder.make(path)
@@ -89,20 +90,20 @@ def temporary_folder(kind: str) -> Iterator[Path]:
 
 
 def ownerless(parent: Path) -> list[Path]:
-    """The folders of processes that were killed, in a folder for temporary files."""
+    """Returns the folders of killed processes in a folder for temporary files."""
     with suppress(OSError), os.scandir(parent) as entries:
         return sorted(Path(entry.path) for entry in entries if _is_ownerless(entry))
     return []
 
 
 def remove_ownerless(parent: Path) -> None:
-    """Removes the folders of processes that were killed."""
+    """Removes the folders of killed processes."""
     for folder in ownerless(parent):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_ownerless(entry: "os.DirEntry[str]") -> bool:
-    """Whether an entry is a folder that a process of this user has made and nobody holds the lock of."""
+    """Whether an entry is a folder that a process of this user has made and on which nobody holds the lock."""
     is_made = _OURS.fullmatch(entry.name) is not None
     if not is_made and not _BEING_MADE.fullmatch(entry.name):
         return False

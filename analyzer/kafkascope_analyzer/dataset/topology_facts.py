@@ -1,8 +1,9 @@
-"""The cluster as the brokers reported it, replayed in time: who led what, coordinated what and was where, until when.
+"""The state of the cluster over time, as the brokers reported it: leaders, coordinators and addresses, each with its
+time.
 
-A fact is the last report about one thing (a topic-partition's leader, a coordinator's key, a node's endpoint) and how
-it came to be known. Leader epochs only rise while a topic lives (KIP-320): older reports are passed over. What no
-answer names is taken from what a broker confirmed by doing it (table `roles`)."""
+A fact is the last report about one subject (a topic-partition's leader, a coordinator's key, a node's endpoint) and its
+source. Leader epochs only rise while a topic exists (KIP-320): older reports are ignored. Facts that no response
+reports are taken from the requests that a broker confirmed (table `roles`)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -17,7 +18,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
 from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 RAFT_LOG = ("__cluster_metadata", 0)
-"""Its leader is the active controller (KIP-500)."""
+"""The partition whose leader is the active controller (KIP-500)."""
 ACTIVE_CONTROLLER = ("active controller",)
 REPORTED, CONFIRMED, CONTROLLED = "reported", "confirmed", "controller"
 Key = tuple[Any, ...]
@@ -68,12 +69,13 @@ class _Confirmed(Row):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is known of one thing. since_ns: since when the node is the same; request_id: what reported it first.
+    """A fact about one subject. since_ns: time since when the node is the same; request_id: the request that reported
+    it first.
 
-    key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",) for
-    whom Metadata names, ACTIVE_CONTROLLER for who sends requests to brokers, ("cluster", id). source: reported by a
-    response about the cluster, CONTROLLED for a request of the controller, or confirmed by an answer of the node
-    itself."""
+    key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",) for the
+    node that Metadata names, ACTIVE_CONTROLLER for the node that sends requests to brokers, ("cluster", id). source:
+    reported by a response about the cluster, CONTROLLED for a request of the controller, or confirmed by a response of
+    the node itself."""
 
     key: Key
     node_id: int | None
@@ -87,15 +89,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A thing whose node became another: before (None at first) and after."""
+    """A subject whose node changed: the fact before (None at first) and after."""
 
     before: Fact | None
     after: Fact
 
     @property
     def is_move(self) -> bool:
-        """Whether a leader, a coordinator or the active controller moved from one node to another. Whom Metadata names
-        controller is none: in KRaft it is any broker."""
+        """Whether a leader, a coordinator or the active controller moved from one node to another. A change of the
+        controller in Metadata is not a move: in KRaft it may be any broker."""
         return self.before is not None and self.after.key[0] in ("leader", "coordinator", *ACTIVE_CONTROLLER)
 
 
@@ -126,7 +128,7 @@ class Replay:
         self.state: dict[Key, Fact] = {}
 
     def take(self, fact: Fact) -> Change | None:
-        """Takes the next fact in time; the change, where the node of a thing is new or another."""
+        """Takes the next fact in time; returns the change, where the node of a subject is new or another."""
         known = self.state.get(fact.key)
         if known is None:
             self.state[fact.key] = fact
@@ -144,8 +146,8 @@ class Replay:
 
 
 def _is_older(fact: Fact, known: Fact) -> bool:
-    """Whether a fact is of an earlier epoch than is known, of the same topic; what the controller says never does,
-    and what has no epoch is passed over after it.
+    """Whether a fact has an earlier epoch than the known one, of the same topic. A fact of the controller is never
+    older, and after it a fact without an epoch always is.
     """
     if fact.source == CONTROLLED:
         return False
@@ -156,13 +158,13 @@ def _is_older(fact: Fact, known: Fact) -> bool:
 
 
 def facts_in_order(dataset: Dataset) -> list[Fact]:
-    """All facts by time: as many as changes were reported, and one per connection and role."""
+    """Returns all facts by time: as many as changes were reported, and one per connection and role."""
     found = [fact for row in read(dataset, TopologyRow, one_of("kind", list(_KINDS))) if (fact := _fact_of(row))]
     return sorted([*found, *_confirmed(dataset)], key=lambda f: (f.since_ns, f.source == CONFIRMED, str(f.key)))
 
 
 def moves_in(dataset: Dataset) -> list[Move]:
-    """The moves by time. Raises UsageError where a table cannot be read."""
+    """Returns the moves by time. Raises UsageError where a table cannot be read."""
     replay = Replay()
     changes = [change for fact in facts_in_order(dataset) if (change := replay.take(fact)) and change.is_move]
     nodes = ((c.after.since_ns, c.before.node_id if c.before else None, c.after.node_id) for c in changes)
@@ -171,15 +173,15 @@ def moves_in(dataset: Dataset) -> list[Move]:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """leaders: by topic-partition who led it one after the other, each since when, as brokers first reported it, and
-    with the first leader epoch that was reported of it. coordinators: the same by group or transactional id."""
+    """leaders: by topic-partition its leaders in order, each with the time of the first report, and with the first
+    leader epoch that was reported for it. coordinators: the same by group or transactional id."""
 
     leaders: dict[str, list[Fact]]
     coordinators: dict[str, list[Fact]]
 
 
 def holders_in(dataset: Dataset) -> Holders:
-    """Who led and coordinated what, one after the other. Raises UsageError where a table cannot be read."""
+    """Returns the leaders and coordinators over time. Raises UsageError where a table cannot be read."""
     replay = Replay()
     found = Holders(defaultdict(list), defaultdict(list))
     for fact in facts_in_order(dataset):
@@ -196,8 +198,8 @@ def holders_in(dataset: Dataset) -> Holders:
 
 
 def topic_ids_in(dataset: Dataset) -> dict[str, dict[str, int]]:
-    """By topic: its IDs in the order in which brokers first reported them, each with the time of that. A topic with
-    several was deleted and created again (KIP-516). Raises UsageError where a table cannot be read."""
+    """Returns by topic its IDs in the order in which brokers first reported them, each with that time. A topic with
+    several IDs was deleted and created again (KIP-516). Raises UsageError where a table cannot be read."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     rows = read(dataset, TopologyRow, one_of("kind", ["topic"]))
     for row in sorted(rows, key=lambda r: r.ts_ns):
@@ -207,7 +209,8 @@ def topic_ids_in(dataset: Dataset) -> dict[str, dict[str, int]]:
 
 
 def served_in(dataset: Dataset, topic_partitions: Collection[str]) -> list[Served]:
-    """Which nodes served these topic-partitions as their leaders. Raises UsageError where a table cannot be read."""
+    """Returns the nodes that served these topic-partitions as their leaders. Raises UsageError where a table cannot be
+    read."""
     chosen = one_of("role", ["partition_leader"]) & one_of("verdict", ["confirmed"])
     rows = list(read(dataset, _Confirmed, chosen & one_of("subject", sorted(topic_partitions))))
     nodes = {row.conn_id: row.node_id for row in read(dataset, _Node)} if rows else {}
@@ -240,12 +243,12 @@ def _key_of(row: TopologyRow) -> Key | None:
         return None if not row.host else ("broker", row.node_id, row.host, row.port)
     if kind == "cluster":
         return ("cluster", row.cluster_id)
-    has_epoch = row.leader_epoch is not None  # the controller's, which only its own requests have
+    has_epoch = row.leader_epoch is not None  # the controller's epoch, which only its own requests have
     return ACTIVE_CONTROLLER if has_epoch else ("controller",)
 
 
 def _confirmed(dataset: Dataset) -> Iterator[Fact]:
-    """What nodes answered for, on connections whose node is known."""
+    """Yields facts from responses of nodes, on connections whose node is known."""
     nodes = {row.conn_id: row.node_id for row in read(dataset, _Node)}
     wanted = ["partition_leader", *_COORDINATORS]
     for row in read(dataset, _Confirmed, one_of("role", wanted) & one_of("verdict", ["confirmed"])):

@@ -1,8 +1,8 @@
 """`Uncovered`: times between the first and the last packet of a capture that no file covers.
 
-A file of a rotated series is missing, the capturing program was away, or the clock was set. Nothing is known of such a
-time: what was under way when it began may have ended in it. Whatever follows something over time asks here where it has
-to stop.
+A file of a rotated series is missing, the capturing program was not running, or the clock was set. Nothing is known
+about such a time: a wait or request that was open at its beginning may have ended in it. Code that follows something
+over time uses this class to find where it has to stop.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Uncovered:
     """times: begin and end of each, the last packet before it and the first after it, nanoseconds since the epoch;
-    sorted, apart from each other."""
+    sorted, without overlaps."""
 
     times: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(cls, times: Iterable[Sequence[int]]) -> "Uncovered":
-        """The times of pairs of numbers, as a manifest has them."""
+        """Returns the times from pairs of numbers, as a manifest has them."""
         return cls(tuple(sorted((int(begin), int(end)) for begin, end in times)))
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any such time."""
         return bool(self.times)
 
     def first_in(self, from_ns: int, to_ns: int) -> int | None:
-        """When the first one begins that lies between two times; None where none does."""
+        """Returns the beginning of the first one between two times; None where there is none."""
         return next((begin for begin, end in self.times if from_ns <= begin and end <= to_ns), None)
 
     def lie_in(self, from_ns: "NDArray[np.int64]", to_ns: "NDArray[np.int64]") -> "NDArray[np.bool_]":
-        """Whether one lies between each two times."""
+        """Whether there is one between each two times."""
         import numpy as np
 
         if not self.times:
@@ -45,11 +45,11 @@ class Uncovered:
         return np.asarray((at < len(begins)) & (ends[np.minimum(at, len(ends) - 1)] <= to_ns), np.bool_)
 
     def covered(self, capture_ns: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-        """The times that are covered, in order. capture_ns: first and last packet of the capture."""
+        """Returns the times that are covered, in order. capture_ns: first and last packet of the capture."""
         begins = [capture_ns[0], *(end for _, end in self.times)]
         ends = [*(begin for begin, _ in self.times), capture_ns[1]]
         return tuple(zip(begins, ends, strict=True))
 
 
 NOTHING_UNCOVERED = Uncovered()
-"""For a capture whose files cover all its time."""
+"""For a capture whose files cover all of its time."""

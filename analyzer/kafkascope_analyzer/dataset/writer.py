@@ -18,33 +18,35 @@ from kafkascope_analyzer.dataset.parquet_files import MADE_OF, TIMES, WRITE_OPTI
 from kafkascope_analyzer.dataset.table_place import UNDATED, TablePlace, rows_by_day
 
 ROW_GROUP_ROWS = 250_000
-"""Most rows in a row group: what a reader has to hold at once."""
+"""Most rows in a row group, which a reader has to hold at once."""
 ROW_GROUP_BYTES = 32 << 20
-"""Most bytes gathered for a row group: there is a writer per API and direction, and all of them are open at once."""
+"""Most bytes collected for a row group: there is a writer per API and direction, and all of them are open at once."""
 MOST_OPEN = 16
-"""Files of a table that are open at a time, each for a day: rows come in the order of time, but for a few."""
+"""Most files of a table that are open at a time, each for a day: rows come in the order of time, with few
+exceptions."""
 MOST_DAYS = 4096
-"""Days that have a folder: captures are no longer than ten years, but packets may be recorded with any time."""
+"""Most days that have a folder: captures are no longer than ten years, but packets may have any recorded time."""
 _STATISTICS = frozenset({"cluster", "client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
-"""Columns with the least and greatest value of each row group, to skip by; counting them for all costs an eighth."""
+"""Columns with the smallest and greatest value of each row group, for skipping; for all columns that would take an
+eighth more time."""
 _FEW_VALUES = ("n_batches", "n_records")
 _RISING = re.compile(r"(?:^|_)packet_no$|_timestamp_ms$|^record_bytes$")
-"""Columns that are stored as the differences between one row and the next: that takes less room than what zstd makes
-of the values (of packet numbers a half, of times of records two thirds), and half the time. Of times of packets it
-takes more room in some captures, and more time."""
+"""Columns that are stored as the differences between consecutive rows: that takes less space than zstd-compressed
+values (a half for packet numbers, two thirds for times of records), and half the time. For times of packets it takes
+more space in some captures, and more time."""
 _BATCH_ROWS = 65_536
-"""Rows encoded at a time: what pyarrow does for each batch and column costs more than a twentieth with a quarter of
-them."""
+"""Rows encoded at a time: pyarrow's overhead per batch and column exceeds a twentieth with a quarter of them."""
 _LONG_PAGES = (
     {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 )
-"""Pages as long as their bytes allow: a compressor is set up for each. Before they had this limit, Arrow's were so."""
+"""Options for pages as long as their bytes allow, because a compressor is set up for each page. Before pages had a
+limit of rows, Arrow's were that long."""
 _COMPRESSION_LEVEL = 1
-"""zstd level: higher ones cost more time than ingest has and save little."""
+"""zstd level: higher ones take much more time and save little."""
 
 
 class RowGroup(NamedTuple):
-    """Most rows and bytes gathered for a row group."""
+    """Most rows and bytes that are collected for a row group."""
 
     rows: int = ROW_GROUP_ROWS
     bytes: int = ROW_GROUP_BYTES
@@ -55,8 +57,8 @@ _WHOLE_GROUPS = RowGroup()
 
 class TableWriter:
     """The files of a table that one bucket has: one for each day of the rows' own times (ts_ns), or one where the table
-    has none. Rows are gathered into row groups. A file appears with its first row. Each has the metadata of the schema.
-    made_of: as of DatasetFile.
+    has none. Rows are collected into row groups. A file is created with its first row. Each has the metadata of the
+    schema. made_of: as in DatasetFile.
 
     Raises ValueError when a batch does not have the schema (a defect of the caller, not of the input).
     """
@@ -77,10 +79,10 @@ class TableWriter:
         self._n_begun = Counter[str]()
         self.pending_bytes = 0
         self.n_rows = 0
-        """Rows that were given, whether they are in a file yet or not."""
+        """Number of rows that were given, whether they are in a file yet or not."""
 
     def write(self, table: pa.Table) -> None:
-        """Takes rows in the table's schema; texts may be coded by a dictionary, the same ones in all batches."""
+        """Takes rows in the table's schema; texts may be dictionary-encoded, the same ones in all batches."""
         plain = _plain(table.schema)
         if not plain.equals(self._schema):
             wrong = _differences(plain, self._schema)
@@ -99,7 +101,7 @@ class TableWriter:
             self.flush()
 
     def _file_of(self, day: str) -> "_DayFile":
-        """The open file of a day; where there are MOST_OPEN, the one that was used longest ago is ended."""
+        """Returns the open file of a day; where there are MOST_OPEN, the least recently used one is closed."""
         if len(self._n_begun) >= MOST_DAYS and day not in self._n_begun:
             day = UNDATED
         if day not in self._files:
@@ -111,7 +113,7 @@ class TableWriter:
         return self._files[day]
 
     def flush(self) -> None:
-        """Writes what was gathered, as a row group of each file."""
+        """Writes the collected rows, as a row group of each file."""
         for file in self._files.values():
             file.flush()
         self.pending_bytes = 0
@@ -136,14 +138,14 @@ class TableWriter:
 
 @dataclass(frozen=True, slots=True)
 class _FileOptions:
-    """What all files of a table have in common."""
+    """The common options of all files of a table."""
 
     sort_by: tuple[str, ...]
     group: RowGroup
     made_of: list[str]
     about: Mapping[bytes, bytes]
-    """The metadata of the schema. Where files are joined, it has what one of them says of itself too (MADE_OF, TIMES),
-    which the new one does not take over."""
+    """The metadata of the schema. Where files are joined, the schema also has metadata about one of them (MADE_OF,
+    TIMES), which the new file does not take over."""
 
 
 class _DayFile:
@@ -162,7 +164,7 @@ class _DayFile:
         self.n_pending += rows.num_rows
 
     def flush(self) -> None:
-        """Writes what was gathered as a row group."""
+        """Writes the collected rows as a row group."""
         if not self.n_pending:
             return
         table = pa.concat_tables(self._pending).unify_dictionaries()
@@ -178,7 +180,7 @@ class _DayFile:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         return pq.ParquetWriter(
             self._path,
-            schema.remove_metadata(),  # rows of a file that is joined with others have its notes
+            schema.remove_metadata(),  # rows of a joined file carry its metadata
             compression_level=_COMPRESSION_LEVEL,
             use_dictionary=_repeating(schema),
             write_statistics=[name for name in schema.names if name in _STATISTICS],
@@ -205,42 +207,42 @@ class _DayFile:
         self.abort()
 
     def abort(self) -> None:
-        """Ends the file as it is."""
+        """Closes the file in its current state."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
 
 
 def _sorted(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
-    """The rows sorted by these columns. A column of nulls stays as it is: its fields share one buffer, of which each
-    would get a copy; rows of `events` have one struct, and two dozen columns of nulls."""
+    """Returns the rows sorted by these columns. A column of nulls is left unsorted: its fields share one buffer, of
+    which each would get a copy; rows of `events` have one struct, and two dozen columns of nulls."""
     order = pc.sort_indices(table, [(name, "ascending") for name in by])
     columns = [column if column.null_count == len(column) else column.take(order) for column in table.columns]
     return pa.table(columns, schema=table.schema)
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """The schema with texts for dictionary-coded texts."""
+    """Returns the schema with plain texts in place of dictionary-encoded ones."""
     return pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])
 
 
 def _repeating(schema: pa.Schema) -> list[str]:
-    """Columns that a dictionary makes smaller: texts, but for ids that never repeat, and numbers that are nearly all
-    the same few. On other numbers it costs more."""
+    """Returns the columns that a dictionary makes smaller: texts, except ids that never repeat, and numbers with few
+    distinct values. For other numbers it costs more."""
     texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
     texts += [name for name in _FEW_VALUES if name in schema.names]
     return texts + [field.name for field in schema if pa.types.is_dictionary(field.type)]
 
 
 def write_empty(place: TablePlace, schema: pa.Schema) -> None:
-    """Writes a file without rows, so that a table that nothing fell into can still be read."""
+    """Writes a file without rows, so that an empty table can still be read."""
     path = place.file("")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_parquet(schema.empty_table(), path)
 
 
 def _differences(got: pa.Schema, want: pa.Schema) -> str:
-    """Names of the columns that are missing, extra or of another type."""
+    """Returns the names of the columns that are missing, extra or of another type."""
     types = {f.name: f.type for f in got}
     wrong = [f"{f.name} is {types.get(f.name)}, not {f.type}" for f in want if types.get(f.name) != f.type]
     extra = [name for name in types if name not in want.names]

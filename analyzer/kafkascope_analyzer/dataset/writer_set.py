@@ -12,15 +12,15 @@ K = TypeVar("K")
 
 
 class WriterSet(Generic[K]):
-    """A writer for each key, which begins with the first rows of the key. All together gather at most pending_bytes:
-    then the largest is written. begin: makes the writer of a key for rows of that schema."""
+    """A writer for each key, which is created with the first rows of the key. Together they collect at most
+    pending_bytes; beyond that the largest is written. begin: creates the writer of a key for rows of that schema."""
 
     def __init__(self, begin: Callable[[K, pa.Schema], TableWriter], pending_bytes: int) -> None:
         self._begin, self._pending_bytes = begin, pending_bytes
         self._writers: dict[K, TableWriter] = {}
 
     def write(self, key: K, rows: pa.Table) -> None:
-        """Takes rows of a key, as TableWriter.write does."""
+        """Takes rows of a key, like TableWriter.write."""
         if key not in self._writers:
             self._writers[key] = self._begin(key, rows.schema)
         self._writers[key].write(rows)
@@ -29,7 +29,7 @@ class WriterSet(Generic[K]):
 
     @property
     def n_rows(self) -> Mapping[K, int]:
-        """Rows that were given, by key."""
+        """The number of rows that were given, by key."""
         return {key: writer.n_rows for key, writer in self._writers.items()}
 
     def close(self) -> None:

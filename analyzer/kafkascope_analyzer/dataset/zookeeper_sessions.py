@@ -1,6 +1,6 @@
-"""ZooKeeper sessions from rows of connections: who held one when, and which were lost.
+"""ZooKeeper sessions from rows of connections: the holder and time of each, and whether it expired.
 
-A broker is registered as long as its session lives, and one that stops in order closes it. A session whose connection
+A broker is registered as long as its session lives, and closes it in an orderly shutdown. A session whose connection
 ended otherwise, and that no other connection takes up, expires when ZooKeeper has received nothing from its client for
 the session timeout (ZooKeeper looks every tickTime, by default 2 s); then the controller gives the broker's partitions
 to others. A client that comes back too late gets a timeout of 0 (ConnectResponse), and opens a new session. A session
@@ -43,10 +43,10 @@ _NS_PER_MS = 1_000_000
 @dataclass(frozen=True, slots=True)
 class ZooKeeperSession:
     """A session, over all its connections. node_id: the broker, None for another client or where it is not known;
-    is_closed: whether the client closed it; heard_ns: the last bytes of its last connection; ended_ns: when that
-    closed, None while it is open; expired_ns: when nothing had been received for its timeout, None where it is open,
-    was closed by its client, or its timeout is not known; reopened_ns: the client's next session; is_replaced: the
-    client opened that one, or was refused this one, after this one had expired.
+    is_closed: whether the client closed it; heard_ns: time of the last bytes of its last connection; ended_ns: when
+    that connection closed, None while it is open; expired_ns: when nothing had been received for its timeout, None
+    where it is open, was closed by its client, or its timeout is not known; reopened_ns: the client's next session;
+    is_replaced: the client opened that one, or was refused this one, after this one had expired.
     """
 
     node_id: int | None
@@ -66,7 +66,7 @@ class ZooKeeperSession:
 
 
 def sessions_of(connections: Iterable[ZooKeeperConnection], end_ns: int) -> list[ZooKeeperSession]:
-    """The sessions by time. end_ns: the capture's last packet."""
+    """Returns the sessions by time. end_ns: the capture's last packet."""
     sessions: dict[str, ZooKeeperSession] = {}
     refused_ns: dict[str | None, list[int]] = {}
     for row in sorted(connections, key=lambda row: (row.first_ns, row.conn_id)):
@@ -93,7 +93,7 @@ def sessions_of(connections: Iterable[ZooKeeperConnection], end_ns: int) -> list
 
 
 def _session(row: ZooKeeperConnection) -> ZooKeeperSession:
-    """The session of one connection."""
+    """Returns the session of one connection."""
     idle_ns = (row.idle_before_close_ms or 0) * _NS_PER_MS
     ended_ns = None if row.close_kind == "open" else row.close_ns
     return ZooKeeperSession(
@@ -115,15 +115,15 @@ def _session(row: ZooKeeperConnection) -> ZooKeeperSession:
 
 
 def _continued(known: ZooKeeperSession, fresh: ZooKeeperSession) -> ZooKeeperSession:
-    """A session that goes on on another connection."""
+    """Returns a session that continues on another connection."""
     return replace(fresh, first_ns=known.first_ns, conn_ids=known.conn_ids + fresh.conn_ids)
 
 
 def _with_end(
     session: ZooKeeperSession, others: list[ZooKeeperSession], refused_ns: list[int], end_ns: int
 ) -> ZooKeeperSession:
-    """The session with when it expired and when its client opened the next. others: the client's other sessions;
-    refused_ns: when the client asked for a session that had expired."""
+    """Returns the session with the times when it expired and when its client opened the next. others: the client's
+    other sessions; refused_ns: when the client requested a session that had expired."""
     reopened_ns = min((other.first_ns for other in others if other.first_ns > session.heard_ns), default=None)
     expired_ns = None
     if session.timeout_ms is not None and session.ended_ns is not None and not session.is_closed:

@@ -74,4 +74,4 @@ MESSAGE_KEYS: tuple[Column, ...] = required(
     *time("", "first byte of the frame"),
     Column("api_version", pa.int16(), "version of the message"),
 )
-"""The columns that stand before Kafka's own fields in `messages/<Api>/request|response`."""
+"""The columns before Kafka's own fields in `messages/<Api>/request|response`."""

@@ -1,4 +1,4 @@
-"""What responses say about the cluster and about host names."""
+"""Facts in responses about the cluster, and DNS look-ups."""
 
 from kafkascope_analyzer.dataset.contract import CLUSTER, Table, flag, i32, i64, text, texts, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, COORDINATOR_TYPES, ENDPOINTS, PACKET, REQUEST

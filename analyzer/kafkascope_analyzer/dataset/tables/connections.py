@@ -1,4 +1,4 @@
-"""TCP connections: what they were, what they were for, what happened on them."""
+"""TCP connections, their roles, and their TCP events."""
 
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,11 @@ ROLE_FAMILIES: "dict[str, Family]" = {
     "admin": "admin",
     "telemetry": "admin",
 }
-"""The roles of connections, each with the family of APIs that it is shown as."""
+"""The roles of connections, each with the family of APIs as which it is shown."""
 ROLES = tuple(ROLE_FAMILIES)
 
 KEY_TYPES = ("rsa", "ec", "dsa", "ed25519", "ed448")
-"""Keys of certificates."""
+"""Key types of certificates."""
 
 UNDECODED_REASONS = (
     "gap",
@@ -47,13 +47,13 @@ UNDECODED_REASONS = (
 )
 
 ENCRYPTED_ALERT = "encrypted"
-"""An alert that could not be read."""
+"""Stands for an alert that could not be decrypted."""
 LIST_SEPARATOR = "\n"
-"""Joins the members of a list in a note of a connection (scan.connection_notes). No text of TLS has it."""
+"""Joins the members of a list in a note of a connection (scan.connection_notes). No text of TLS contains it."""
 
 
 def _certificate(side: str) -> tuple[Column, ...]:
-    """What the certificate of a side says, where its handshake showed it."""
+    """Declares the columns about the certificate of a side, where its handshake showed it."""
     return (
         text(
             f"tls_{side}_subject",
@@ -70,9 +70,9 @@ def _certificate(side: str) -> tuple[Column, ...]:
 
 COORDINATOR_JOB = "coordinator"
 CLAIMED_JOBS = ("fetch", "produce", COORDINATOR_JOB)
-"""What an encrypted connection may seem to do."""
+"""Jobs that an encrypted connection may seem to have."""
 CONSUMER_JOBS = frozenset({"fetch", COORDINATOR_JOB})
-"""Those that a consumer's connections seem to do."""
+"""Jobs of a consumer's encrypted connections."""
 
 CONNECTIONS = Table(
     "connections",

@@ -1,11 +1,12 @@
-"""`events`: what happened on each connection, in order, as far as a story needs it. The only input of the state
-machines on Spark.
+"""`events`: the events of each connection, in order, as far as a story needs them. The only input of the state machines
+on Spark.
 
-Ingest reduces each connection to its events: facts about it as a whole (section 0), and what happened at a moment
-(section 1). A row belongs to one kind and has that kind's struct; the structs of the other kinds are null.
+Ingest reduces each connection to its events: facts about it as a whole (section 0), and events at a moment (section 1).
+A row belongs to one kind and has that kind's struct; the structs of the other kinds are null.
 
-A file has the events of one kind, `events/date=2026-11-21/kind=usage/part-0-RUN.parquet`, and of the structs only those
-that events of the kind have. What follows from the kind (FOLLOWS_FROM_KIND) is in no file; readers add it.
+A file has the events of one kind, `events/date=2026-11-21/kind=usage/part-0-RUN.parquet`, and only the structs that
+events of the kind have. Columns that are the same in all events of a kind (FOLLOWS_FROM_KIND) are in no file; readers
+add them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.event import Event, KeyKind
 
 
 def _declared_in(module: str) -> Iterator[type[Event]]:
-    """The classes that a module declares, in their order there."""
+    """Yields the classes that a module declares, in their order there."""
     for each in vars(import_module(module)).values():
         if isinstance(each, type) and issubclass(each, Event) and each.__module__ == module and hasattr(each, "KIND"):
             yield each
@@ -34,7 +35,7 @@ EVENT_CLASSES: Mapping[str, type[Event]] = {
 """The class of each kind of events."""
 KINDS: Mapping[str, pa.StructType] = {name: each.KIND.struct for name, each in EVENT_CLASSES.items()}
 RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
-"""Order of what has the same time: requests, then errors, then partitions, as the state machines need it."""
+"""Order of events of the same time: requests, then errors, then partitions, as the state machines need it."""
 
 EVENT_KEYS: tuple[Column, ...] = (
     CLUSTER,
@@ -62,25 +63,27 @@ EVENTS = Table(
 FOLLOWS_FROM_KIND = ("key_kind", "section", "rank", "kind")
 """Columns whose values are the same in all events of a kind."""
 KIND_FOLDER = "kind="
-"""The beginning of the name of the folder in which files of a kind are."""
+"""The prefix of the name of the folder with the files of a kind."""
 ORDER_IN_FILE = ("key", "ts_ns", "packet_no", "conn_id", "seq")
 """The order of events in a file, which is of one cluster and kind."""
 EVENT_ORDER = (CLUSTER.name, "key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 """The order in which the state machines read events."""
 _RUNS_FIRST = {"error_run": ("request",)}
-"""The structs that events of a kind may have beside their own: that of the first of several requests."""
+"""The structs that events of a kind may have besides their own: for an error_run, the first of several requests."""
 
 
 @cache
 def file_schema(kind: str) -> pa.Schema:
-    """The columns of a file of events of that kind, described; the last one is the struct of the kind."""
+    """Returns the columns of a file of events of that kind, with descriptions; the last one is the struct
+    of the kind."""
     keys = (column.name for column in EVENT_KEYS if column.name not in FOLLOWS_FROM_KIND)
     columns = [EVENTS.column(name) for name in (*keys, *_RUNS_FIRST.get(kind, ()), kind)]
     return pa.schema([column.field for column in columns], sentences(EVENTS.row, columns))
 
 
 def constants_in(path: str) -> Mapping[str, pa.Scalar]:
-    """The values of columns that follow from the folder of a file of a table, which does not have them itself."""
+    """Returns the values of columns that follow from the folder of a file of a table, and that the file itself does not
+    have."""
     folder = next((name for name in path.split("/") if name.startswith(KIND_FOLDER)), None)
     return {} if folder is None else _constants(folder.removeprefix(KIND_FOLDER))
 

@@ -1,4 +1,4 @@
-"""Numbers in Kafka's messages that cannot be what their field says."""
+"""Numbers in Kafka's messages that are outside of the range of their field."""
 
 from kafkascope_analyzer.dataset.contract import Table, i16, i64, text, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, PACKET, REQUEST

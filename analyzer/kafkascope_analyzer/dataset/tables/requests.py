@@ -1,4 +1,4 @@
-"""Requests with their answers, the partitions they name, the errors they got."""
+"""Requests with their responses, their partitions, and their errors."""
 
 from kafkascope_analyzer.dataset.contract import CLUSTER, Table, flag, i16, i32, i64, required, text, time
 from kafkascope_analyzer.dataset.tables.columns import (
@@ -14,7 +14,7 @@ from kafkascope_analyzer.dataset.tables.columns import (
 REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 
 PLAIN, TLS_KEYS, TLS_LENGTHS = "plain", "tls_keys", "tls_lengths"
-"""How the bytes of a request became readable, or that they did not."""
+"""How the bytes of a request became readable, or that only their lengths are known."""
 
 REQUESTS = Table(
     "requests",

@@ -1,5 +1,5 @@
-"""Events about a client's connections as a whole: what each was, how it was used, what was learned on it; and the names
-that the client looked up."""
+"""Events about a client's connections as a whole: each connection, its usage, facts learned from its messages; and the
+names that the client looked up."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -65,8 +65,8 @@ class ConnectionEvent(ClientEvent):
 @event_kind("usage", "requests of one kind on the connection, added up", key_kind="client", section=WHOLE)
 @dataclass(slots=True)
 class Usage(ClientEvent):
-    """Requests of one kind on a connection. What distinguishes the kinds comes first, then the sums, then values of the
-    first request of the kind."""
+    """Totals of requests of one kind on a connection. The columns that distinguish the kinds come first, then the sums,
+    then values of the first request of the kind."""
 
     client_id: Annotated[str | None, REQUESTS]
     api_key: Annotated[int, REQUESTS]
@@ -132,7 +132,7 @@ class Samples(ClientEvent):
 )
 @dataclass(slots=True)
 class Learned(ClientEvent):
-    """What the messages of the connection say."""
+    """Facts in the messages of the connection."""
 
     servers: Annotated[tuple[str, ...] | None, "brokers that Metadata named, as host:port"]
     producer_ids: Annotated[tuple[int, ...] | None, "producer ids that it asked for, or wrote records with"]
@@ -149,7 +149,7 @@ class Learned(ClientEvent):
 )
 @dataclass(slots=True)
 class LoopStatistics(ClientEvent):
-    """A loop on a connection, in ms (for in_flight: requests)."""
+    """Intervals of a loop on a connection, in ms (for in_flight: number of requests)."""
 
     cadence: Annotated[str, "which loop: heartbeat, fetch, commit, poll_gap or in_flight"]
     n: Annotated[int, "times between rounds"]

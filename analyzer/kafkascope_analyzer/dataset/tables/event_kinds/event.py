@@ -26,14 +26,14 @@ from kafkascope_analyzer.dataset.contract import Column
 from kafkascope_analyzer.dataset.row_types import column_converters, declared_fields
 
 KeyKind = Literal["client", "group", "transaction", "partition", "server", "flow"]
-"""What the key of an event is."""
+"""The meaning of the key of an event."""
 WHOLE, MOMENT = 0, 1
-"""Sections: facts about a connection as a whole come before what happened at a moment."""
+"""Sections: facts about a connection as a whole come before events at a moment."""
 
 
 @dataclass(frozen=True)
 class EventKind:
-    """A kind of events. section: WHOLE or MOMENT; fields: those of its struct, in order."""
+    """A kind of events. section: WHOLE or MOMENT; fields: the fields of its struct, in order."""
 
     name: str
     sentence: str
@@ -58,15 +58,14 @@ class EventKind:
 
 
 class Event:
-    """An event of the kind KIND; to be a dataclass with slots."""
+    """An event of the kind KIND; subclasses are dataclasses with slots."""
 
     __slots__ = ()
     KIND: ClassVar[EventKind]
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """An event from the values of its struct by name, as pyarrow's to_pylist gives them; those that are missing are
-        null."""
+        """Returns an event from the values of its struct by name, as in pyarrow's to_pylist; missing ones are null."""
         return cls(**{name: convert(values.get(name)) for name, convert in column_converters(cls).items()})
 
 
@@ -82,8 +81,8 @@ E = TypeVar("E", bound=Event)
 
 
 def event_kind(name: str, sentence: str, *, key_kind: KeyKind, section: int = MOMENT) -> Callable[[type[E]], type[E]]:
-    """A decorator that makes KIND of a dataclass. sentence: what an event of the kind is. Raises TypeError for a field
-    whose type no column has, or that has no sentence."""
+    """Returns a decorator that sets KIND of a dataclass. sentence: description of an event of the kind. Raises
+    TypeError for a field whose type no column has, or that has no description."""
 
     def declare(kind: type[E]) -> type[E]:
         kind.KIND = EventKind(name, sentence, key_kind, section, _fields(kind))
@@ -93,8 +92,8 @@ def event_kind(name: str, sentence: str, *, key_kind: KeyKind, section: int = MO
 
 
 def _fields(kind: type[Event]) -> tuple[Column, ...]:
-    """The fields of the struct in the order in which the class names them; a field that it inherits and names again,
-    as ts_ns, is where it names it."""
+    """Returns the fields of the struct in the order in which the class names them; an inherited field that it names
+    again, such as ts_ns, is at its own position."""
     named = [name for each in reversed(kind.__mro__) for name in inspect.get_annotations(each)]
     last = {name: place for place, name in enumerate(named)}
     return tuple(sorted(declared_fields(kind, needs_sentences=True), key=lambda field: last[field.name]))

@@ -1,5 +1,5 @@
-"""Events about what flowed through a topic-partition on one connection in one slice of time. Their key is the
-topic-partition, their time the begin of the slice."""
+"""Events about records passing through a topic-partition on one connection in one time slice. Their key is the
+topic-partition, their time the beginning of the slice."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -81,7 +81,7 @@ class FetchSlice(Event):
 )
 @dataclass(slots=True)
 class CommitSlice(Event):
-    """The offset that was committed last for a group."""
+    """The last committed offset of a group."""
 
     topic: Topic
     partition: Partition

@@ -16,12 +16,12 @@ COMMIT_REFUSALS = (
     "FENCED_INSTANCE_ID",
     "UNRELEASED_INSTANCE_ID",
 )
-"""Errors by which a coordinator refuses a member's commit because the group has moved on."""
+"""Errors by which a coordinator refuses a member's commit because the group has a newer generation or other members."""
 
 
 @dataclass(slots=True)
 class OfferedProtocol:
-    """An assignor of a JoinGroup, with what the member tells it."""
+    """An assignor in a JoinGroup, with the member's metadata for it."""
 
     name: str
     metadata: bytes | None
@@ -29,7 +29,7 @@ class OfferedProtocol:
 
 @dataclass(slots=True)
 class GivenAssignment:
-    """What a SyncGroup gives a member."""
+    """The assignment of a member in a SyncGroup."""
 
     member_id: str
     assignment: bytes | None
@@ -37,7 +37,7 @@ class GivenAssignment:
 
 @dataclass(slots=True)
 class LeavingMember:
-    """A member that a LeaveGroup takes out."""
+    """A member that a LeaveGroup removes."""
 
     member_id: str | None
     group_instance_id: str | None
@@ -70,7 +70,7 @@ class AssignedTasks:
 
 @dataclass(slots=True)
 class GroupRequestBody:
-    """Fields of a request of a group, whichever its API: Kafka's own names, null where the API lacks the field."""
+    """Fields of a request of a group, for all of its APIs: Kafka's own names, null where the API lacks the field."""
 
     member_id: str | None
     session_timeout_ms: Annotated[int | None, I32]
@@ -88,7 +88,7 @@ class GroupRequestBody:
 
 @dataclass(slots=True)
 class GroupResponseBody:
-    """Fields of the response."""
+    """Fields of the response to a request of a group."""
 
     member_id: str | None
     generation_id: Annotated[int | None, I32]
@@ -112,7 +112,7 @@ _NO_RESPONSE = empty_row(GroupResponseBody)
 
 @dataclass(slots=True, kw_only=True)
 class MemberEvent(Event):
-    """A request of a group's member. The fields with defaults are set by the machine that reads it."""
+    """A request of a group's member. The fields with defaults are set by the state machine that reads it."""
 
     conn_id: str = ""
     ts_ns: int = 0
@@ -146,7 +146,7 @@ class GroupRequest(MemberEvent):
     response: Annotated[GroupResponseBody, "body of the response"]
 
     def __post_init__(self) -> None:
-        """A response that could not be read is none."""
+        """Treats a response that could not be read as missing."""
         if self.status != "ok":
             self.response_ns, self.response = None, _NO_RESPONSE
 
@@ -167,12 +167,12 @@ class GroupRequest(MemberEvent):
 
     @property
     def member(self) -> str:
-        """The member that it is about: as the response names it, else the request."""
+        """The member id in the response, else in the request."""
         return self.response.member_id or self.request.member_id or self.member_id or ""
 
     @property
     def last_ns(self) -> int:
-        """When the member was last observed in it."""
+        """The last time at which the event shows the member."""
         return self.ts_ns
 
 
@@ -183,7 +183,7 @@ class GroupRequest(MemberEvent):
 )
 @dataclass(slots=True)
 class MemberActivity(MemberEvent):
-    """Requests without an error by which a member kept its place, of one generation or epoch on one connection."""
+    """Successful requests by which a member kept its membership, of one generation or epoch on one connection."""
 
     request_id: Annotated[str, "the first of the requests"]
     client_id: Annotated[str | None, REQUESTS]
@@ -197,12 +197,12 @@ class MemberActivity(MemberEvent):
 
     @property
     def generation(self) -> int:
-        """Their generation or member epoch."""
+        """Generation or member epoch of these requests."""
         return self.generation_or_epoch
 
     @property
     def member(self) -> str:
-        """The member that it is about."""
+        """The member id."""
         return self.member_id
 
 
@@ -215,7 +215,7 @@ class MemberActivity(MemberEvent):
 )
 @dataclass(slots=True)
 class GroupLag(Event):
-    """The last commit of a generation for a topic-partition, and a high watermark that was known by then."""
+    """The last commit of a generation for a topic-partition, with a high watermark that was reported by then."""
 
     generation_or_epoch: Annotated[int, REQUESTS, "the generation or member epoch"]
     topic: Annotated[str, PARTITIONS]

@@ -1,6 +1,7 @@
 """Events about what a client asked and got: requests, errors, and the topic-partitions that recovered.
 
-Of what has the same time requests come before errors, and these before topic-partitions, as the state machines need it.
+Among events of the same time, requests come before errors, and these before topic-partitions, as the state machines
+need it.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQU
 )
 @dataclass(slots=True)
 class Request(ClientEvent):
-    """A request with its answer, if there is one."""
+    """A request with its response, if there is one."""
 
     request_id: Annotated[str, REQUESTS]
     node_id: Annotated[int | None, REQUESTS]
@@ -54,25 +55,25 @@ class Request(ClientEvent):
     n_partitions: Annotated[int | None, REQUESTS]
 
     def __post_init__(self) -> None:
-        """A response that belongs to no request, or could not be read, is none for the stories."""
+        """Treats a response without a request, or one that could not be read, as missing."""
         if self.status != "ok":
             self.response_ns = None
 
     @property
     def answered_ns(self) -> int | None:
-        """Last byte of the answer (the first where the last is not known); None without an answer."""
+        """Last byte of the response (the first where the last is not known); None without a response."""
         if self.response_ns is None or self.response_last_ns is None:
             return self.response_ns
         return max(self.response_ns, self.response_last_ns)
 
     @property
     def ok(self) -> bool:
-        """Answered without an error, or needing no answer."""
+        """Whether it was answered without an error, or needed no response."""
         return not self.error_code and self.status in ("ok", "no_response_expected")
 
     @property
     def partly_ok(self) -> bool:
-        """Answered, with errors for some of its topic-partitions and none for others."""
+        """Whether it was answered with errors for some of its topic-partitions and without for others."""
         return self.status == "ok" and 0 < (self.n_errors or 0) < (self.n_partitions or 0)
 
 
@@ -85,8 +86,8 @@ class Request(ClientEvent):
 )
 @dataclass(slots=True)
 class ErrorRun(ClientEvent):
-    """A non-zero error code in the answers of n requests of a connection in a row; mostly of one. Its time is the first
-    byte of the first answer."""
+    """A non-zero error code in the responses to n consecutive requests of a connection; n is mostly 1. Its time is the
+    first byte of the first response."""
 
     request_id: Annotated[str, ERRORS, "the first of the requests"]
     last_request_id: Annotated[str, "the last of the requests"]
@@ -103,7 +104,7 @@ class ErrorRun(ClientEvent):
     waited_us: Annotated[int | None, "from the first byte of a request to that of its response, added up, microseconds"]
     leader_id: Annotated[int | None, I32, "leader that all the responses name (KIP-951)"]
     request: Request | None = None
-    """The first of the requests, where there are several; one by itself is an event of its own."""
+    """The first of several requests; None for a single request, which is an event of its own."""
 
 
 @event_kind(
@@ -114,7 +115,7 @@ class ErrorRun(ClientEvent):
 )
 @dataclass(slots=True)
 class PartitionAccess(ClientEvent):
-    """A topic-partition that a request names, or that an answer names without an error."""
+    """A topic-partition in a request, or in a response without an error."""
 
     request_id: Annotated[str, PARTITIONS]
     api_key: Annotated[int, PARTITIONS]

@@ -1,7 +1,7 @@
-"""Events about how a server looked to the hosts that talked to it. Their key is the server's address and port.
+"""Events about a server as its hosts saw it. Their key is the server's address and port.
 
-The hosts come before everything else of the server; the others are of times in which somebody waited for it, or lost a
-connection to it.
+The events of the hosts come before all others of the server; the others are about times in which a host waited for it,
+or lost a connection to it.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class ServerConnection(Event):
 
     @property
     def part_ns(self) -> int:
-        """The time of the capture that it is of: that in which it ended."""
+        """The time that assigns the event to a part of the capture: its end."""
         return self.last_ns
 
 
@@ -68,7 +68,7 @@ class ServerConnection(Event):
 )
 @dataclass(slots=True)
 class PacketLoss(Event):
-    """Packets between a host and the server were lost, several times at short intervals."""
+    """Packet losses between a host and the server, several at short intervals."""
 
     host: Annotated[str, "address of the host"]
     sender: Annotated[str, "whose packets were lost: those of the host, or of the server"]
@@ -91,7 +91,7 @@ class PacketLoss(Event):
 
     @property
     def part_ns(self) -> int:
-        """The time of the capture that it is of: that in which it began."""
+        """The time that assigns the event to a part of the capture: its beginning."""
         return self.first_ns
 
 
@@ -103,7 +103,7 @@ class PacketLoss(Event):
 )
 @dataclass(slots=True)
 class PacketDelay(Event):
-    """Packets between a host and the server took long, again and again."""
+    """Packets between a host and the server that were delayed, again and again."""
 
     host: Annotated[str, "address of the host"]
     sender: Annotated[str, "whose packets were acknowledged late: those of the host, or of the server"]
@@ -117,7 +117,7 @@ class PacketDelay(Event):
 
     @property
     def part_ns(self) -> int:
-        """The time of the capture that it is of: that in which it began."""
+        """The time that assigns the event to a part of the capture: its beginning."""
         return self.first_ns
 
 
@@ -129,7 +129,7 @@ class PacketDelay(Event):
 )
 @dataclass(slots=True)
 class SlowProcess(Event):
-    """The server took several times as long as usual for what it does by itself."""
+    """The server's own work took several times as long as usual."""
 
     n_samples: Annotated[int, "how many responses, and reactions to responses as a replica, were compared"]
     times_usual: Annotated[int, "how many times as long as usual the middle one took"]
@@ -141,7 +141,7 @@ class SlowProcess(Event):
 
     @property
     def part_ns(self) -> int:
-        """The time of the capture that it is of: that in which it began."""
+        """The time that assigns the event to a part of the capture: its beginning."""
         return self.first_ns
 
 
@@ -152,7 +152,7 @@ class SlowProcess(Event):
 )
 @dataclass(slots=True)
 class HostSilence(Event):
-    """A host sent nothing to anybody, and acknowledged nothing of what the server sent."""
+    """A host sent nothing to anybody, and acknowledged none of the server's packets."""
 
     host: Annotated[str, "address of the host"]
     n_connections: Annotated[int, "connections on which the server waited for an acknowledgment"]
@@ -167,7 +167,7 @@ class HostSilence(Event):
 
     @property
     def part_ns(self) -> int:
-        """The time of the capture that it is of: that in which it began."""
+        """The time that assigns the event to a part of the capture: its beginning."""
         return self.first_ns
 
 
@@ -203,7 +203,7 @@ class ServerWait(Event):
 
     @property
     def part_ns(self) -> int:
-        """The time of the capture that it is of: that in which it began."""
+        """The time that assigns the event to a part of the capture: its beginning."""
         return self.first_ns
 
 
@@ -214,7 +214,7 @@ class ServerWait(Event):
 )
 @dataclass(slots=True)
 class LifeSign(Event):
-    """When the server sent packets."""
+    """Packets of the server: a span of time in which it sent some."""
 
     host: Annotated[str | None, "to whom; null for anybody"]
     scope: Annotated[
@@ -230,5 +230,5 @@ class LifeSign(Event):
 
     @property
     def part_ns(self) -> int:
-        """The time of the capture that it is of: that in which it began."""
+        """The time that assigns the event to a part of the capture: its beginning."""
         return self.first_ns

@@ -1,4 +1,4 @@
-"""Events about how producers and consumers of a topic-partition were served. Their key is the topic-partition."""
+"""Events about waits of producers and Fetch runs of consumers of a topic-partition, which is their key."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -59,7 +59,7 @@ class ProduceWait(Event):
 )
 @dataclass(slots=True)
 class FetchRun(Event):
-    """Responses that brought records of one topic-partition to one consumer, until a record waited."""
+    """Responses with records of one topic-partition to one consumer, until a record waited."""
 
     topic: Topic
     partition: Partition

@@ -1,7 +1,7 @@
 """Events of a transactional id. Partitions are `topic-partition`; protocol is v2 (KIP-890) or v1.
 
-The order of the kinds is the order of events that have the same time: what separates stretches of Produce requests
-(InitProducerId, EndTxn, markers) comes before Produce.
+The order of the kinds is the order of events that have the same time: events that separate spans of Produce requests
+(InitProducerId, EndTxn, markers) come before Produce.
 """
 
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class TransactionWritten(Event):
 )
 @dataclass(slots=True)
 class TransactionBlockedByLso(Event):
-    """A read_committed consumer behind a last stable offset that did not move."""
+    """A read_committed consumer that a last stable offset blocked, which did not move."""
 
     request_id: Annotated[str, "the last Fetch that shows it"]
     partition: Annotated[str, "topic-partition"]
