@@ -10,7 +10,8 @@ process was slow where the rest, summed over slices, exceeds a limit.
 
 A process that runs in turns (one whose container has used up its share of the processor, or that collects garbage)
 responds at once to most requests, because clients send the next one as soon as they have a response, and late to those
-that come last in its turn. Then the upper quartile of a slice is far above that of the other processes.
+that come last in its turn. Then the upper quartile of a slice, or its upper tenth, is far above that of the other
+processes.
 
 Latencies are counted in classes, so that memory does not grow with their number.
 """
@@ -46,13 +47,16 @@ SLICE_NS = 2_000_000_000
 """Length of a time slice, unless the capture is so long that its slices would need more than MOST_CELLS counts."""
 MOST_CELLS = 16 << 20
 LEAST_SAMPLES = 3
-"""Fewest samples of a slice whose median counts."""
+"""Fewest samples of a slice whose median and upper quartile count."""
+LEAST_OF_TENTHS = 10
+"""Fewest samples of a slice whose upper tenth counts."""
 LEAST_OF_KIND = 16
 """Fewest samples of one kind from which the usual latency is computed."""
 USUAL_DOUBLINGS = 1.2
 """Doublings above the usual that the median of a slice may reach by chance."""
-UPPER_DOUBLINGS = 1.0
-"""Further doublings above the usual that the upper quartile of a slice may have, compared with its median."""
+UPPER_DOUBLINGS, TENTH_DOUBLINGS = 1.0, 1.5
+"""Further doublings above the usual that the upper quartile of a slice, and its upper tenth, may have, compared with
+its median."""
 MOST_DOUBLINGS = 4.0
 """Most doublings that count for one slice: a single slice proves nothing."""
 LEAST_SCORE = 6.0
@@ -91,8 +95,24 @@ SLOW_ROWS = pa.schema(
 )
 
 
+class _Level(NamedTuple):
+    """A quantile of a slice: the share of samples up to it, the fewest samples for which it counts, and the doublings
+    above the usual that it may have beyond those of the median."""
+
+    share: float
+    least: int
+    allowed: float
+
+
+_LEVELS = (
+    _Level(0.5, LEAST_SAMPLES, 0.0),
+    _Level(0.75, LEAST_SAMPLES, UPPER_DOUBLINGS),
+    _Level(0.9, LEAST_OF_TENTHS, TENTH_DOUBLINGS),
+)
+
+
 class Samples(NamedTuple):
-    """Durations with their process, kind, beginning and request."""
+    """Durations with their process, kind, beginning (or the time at which they were due) and request."""
 
     process: Ints
     kind: Ints
@@ -124,15 +144,14 @@ class _Slices:
 def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
     """Returns one row per slow span of a process and server of it: key and conn_id of the server, the first and the
     last packet of late samples, the number of samples, how many times as long as usual the median took (or the upper
-    quartile, where most were as quick as ever), and the slowest requests."""
+    quartile or tenth, where most were as quick as ever), and the slowest requests."""
     processes = _Processes(hosts)
     if not processes.n:
         return SLOW_ROWS.empty_table()
     usual = _usual(processes)
     slices = _slices(capture_ns, processes.n)
-    doublings, upper, n_samples = _doublings(processes, usual, slices)
-    own = _own(doublings, upper)
-    doublings = np.where(own > _beyond_others(doublings), upper, doublings)
+    levels, n_samples = _doublings(processes, usual, slices)
+    own, doublings = _own(levels)
     found = np.zeros((own.size + 1, 3), np.int64)
     n = slow_stretches(own, (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE), found)
     stretches = [
@@ -142,9 +161,8 @@ def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
     if stretches:
         for samples in processes.samples():
             above = _times_usual(samples, usual)
-            late = samples.taken(np.flatnonzero(above >= USUAL_DOUBLINGS))
             for stretch in stretches:
-                stretch.take(late, slices)
+                stretch.take(samples.taken(np.flatnonzero(above >= stretch.late_doublings)), slices)
     return pa.Table.from_pylist([row for stretch in stretches for row in stretch.rows(processes)], SLOW_ROWS)
 
 
@@ -170,7 +188,10 @@ class _Stretch:
 
     def __init__(self, place: tuple[int, int, int], doublings: Floats, n_samples: Ints) -> None:
         self._process, self._first, self._last = place
-        self._times_usual = max(round(2 ** float(np.nanmedian(doublings))), 2)
+        middle = float(np.nanmedian(doublings))
+        self.late_doublings = max(USUAL_DOUBLINGS, middle / 2)
+        """Doublings above the usual from which on a sample shows the slow span: others come closer to the usual, too."""
+        self._times_usual = max(round(2**middle), 2)
         self._n_samples = int(n_samples.sum())
         self._slowest: list[tuple[int, ...]] = []
         self._begin = self._end = (0, 0)
@@ -236,7 +257,8 @@ def _responses(hosts: ServerHosts, rows: pa.Table, conn: Ints) -> Samples:
     excess over that wait."""
     api_key, in_flight = int_column(rows, "api_key", -1), int_column(rows, "in_flight", 1)
     sent, answered = int_column(rows, "request_last_ns", 0), int_column(rows, "response_ns", 0)
-    took = answered - sent - np.maximum(int_column(rows, "max_wait_ms", 0), 0) * 1_000_000
+    due = sent + np.maximum(int_column(rows, "max_wait_ms", 0), 0) * 1_000_000
+    took = answered - due
     kept = _APIS.has(api_key) & (in_flight <= 1) & (int_column(rows, "throttle_ms", 0) <= 0)
     kept &= (api_key != FETCH) | np.asarray(rows["max_wait_ms"].is_valid())
     kept &= (answered > 0) & (took >= 0) & (hosts.process[conn] != NONE)
@@ -245,7 +267,7 @@ def _responses(hosts: ServerHosts, rows: pa.Table, conn: Ints) -> Samples:
         kind[api_key == api] = number
     packets = (int_column(rows, name, 0) for name in ("request_packet_no", "response_packet_no"))
     kind += np.where(hosts.client_process[conn] != NONE, _N_KINDS // 2, 0)
-    columns = (hosts.process[conn], kind, sent, took, conn, rows["number"].to_numpy(), *packets)
+    columns = (hosts.process[conn], kind, due, took, conn, rows["number"].to_numpy(), *packets)
     return Samples(*columns).taken(np.flatnonzero(kept))
 
 
@@ -289,9 +311,9 @@ def _times_usual(samples: Samples, usual: Ints) -> Floats:
     return np.asarray(np.log2(ratio))
 
 
-def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Floats, Floats, Ints]:
-    """Returns the median and the upper quartile of each process in each slice, as doublings above the usual, NaN where
-    there are too few samples; and the number of samples."""
+def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[list[Floats], Ints]:
+    """Returns the quantiles of _LEVELS of each process in each slice, as doublings above the usual, NaN where there are
+    too few samples; and the number of samples."""
     counts = np.zeros((processes.n * slices.n, _N_RATIOS), np.int32)
     least, most = _RATIO_OCTAVES
     for samples in processes.samples():
@@ -302,21 +324,25 @@ def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Flo
         np.add.at(counts, (samples.process * slices.n + slices.of(samples.from_ns), ratio), 1)
     total = counts.sum(1)
     shape = processes.n, slices.n
-    below = np.cumsum(counts, 1, dtype=np.int32) * 4
+    below = np.cumsum(counts, 1, dtype=np.int32)
+    found = []
+    for level in _LEVELS:
+        at = (below >= level.share * np.maximum(total, 1)[:, None]).argmax(1)
+        found.append(np.where(total >= level.least, at / _PER_OCTAVE + least, np.nan).reshape(shape))
+    return found, total.reshape(shape)
 
-    def quartile(number: int) -> Floats:
-        at = (below >= number * np.maximum(total, 1)[:, None]).argmax(1)
-        return np.where(total >= LEAST_SAMPLES, at / _PER_OCTAVE + least, np.nan).reshape(shape)
 
-    return quartile(2), quartile(3), total.reshape(shape)
-
-
-def _own(doublings: Floats, upper: Floats) -> Floats:
-    """Returns how much slower each process was in each slice than others: by its median, or by its upper quartile where
-    there are others to compare it with."""
-    has_others = (~np.isnan(upper)).sum(0) > 1
-    by_upper = np.where(has_others, _beyond_others(upper) - UPPER_DOUBLINGS, np.nan)
-    return np.asarray(np.fmax(_beyond_others(doublings), by_upper))
+def _own(levels: list[Floats]) -> tuple[Floats, Floats]:
+    """Returns how much slower each process was in each slice than others, by the level at which that is most; and its
+    doublings above the usual at that level. Levels above the median count only where there are others to compare them
+    with."""
+    own, doublings = _beyond_others(levels[0]), levels[0]
+    for level, above in zip(_LEVELS[1:], levels[1:], strict=True):
+        has_others = (~np.isnan(above)).sum(0) > 1
+        beyond = np.where(has_others, _beyond_others(above) - level.allowed, np.nan)
+        is_more = (beyond > own) | (np.isnan(own) & ~np.isnan(beyond))
+        own, doublings = np.where(is_more, beyond, own), np.where(is_more, above, doublings)
+    return np.asarray(own), np.asarray(doublings)
 
 
 def _beyond_others(doublings: Floats) -> Floats:

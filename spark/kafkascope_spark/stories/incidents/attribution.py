@@ -54,11 +54,15 @@ def at_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
 
 def of_client_at_fault(stall: Stall, among: Candidates) -> Failure | None:
     """Returns the failure of a client that stalled by itself or was no longer accepted, where that client or its group
-    waited: the group waits for records that the client should have fetched, and the client itself must join again when
-    it goes on."""
-    itself: Key = ("client", stall.client_instance_id)
-    during = _failure(among.longest([itself, ("group", stall.group_id)]))
-    return during or min(among.just_over(itself), key=lambda failure: failure.misuse is not None, default=None)
+    waited: the group waits for records that the client should have fetched."""
+    return _failure(among.longest([("client", stall.client_instance_id), ("group", stall.group_id)]))
+
+
+def after_client_at_fault(stall: Stall, among: Candidates) -> Failure | None:
+    """Returns the failure of the client that waited, if that was over shortly before: the client must join again when
+    it goes on. What failed during the stall explains more."""
+    over = among.just_over(("client", stall.client_instance_id))
+    return min(over, key=lambda failure: failure.misuse is not None, default=None)
 
 
 def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
@@ -169,9 +173,14 @@ def while_replicas_catch_up(stall: Stall, among: Candidates) -> Failure | None:
 def until_sent_again(stall: Stall, among: Candidates) -> Failure | None:
     """Returns the failure after which a surviving connection was still silent: TCP doubles the time between its
     retransmissions (RFC 6298, 5.5), so the first one that arrives may come as long after the failure as the failure
-    lasted. Only for connections that survived: a client that had to connect again has a recovery."""
+    lasted. Only for connections that survived: a client that had to connect again has a recovery from that."""
     client = stall.client_instance_id
-    outlived = (f for f in among.known.sent_again(stall) if (client, f.server) not in f.recoveries_of)
+
+    def is_outlived(failure: Failure) -> bool:
+        recoveries = failure.recoveries_of.get((client, failure.server), ()) if client and failure.server else ()
+        return all(recovery.first_error_name == "RESPONSE_LATE" for recovery in recoveries)
+
+    outlived = filter(is_outlived, among.known.sent_again(stall))
     return next(iter(among.known.by_key.in_order(filter(among.has, outlived))), None)
 
 
@@ -193,6 +202,7 @@ RULES: tuple[Rule, ...] = (
     behind_failed_replica,
     at_moved_resource,
     while_not_recovered,
+    after_client_at_fault,
     after_failed_broker,
     until_sent_again,
 )

@@ -348,11 +348,12 @@ def _dominant_state(states: list[BrokerState]) -> str:
 
 def without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
     """Drops failures that only show another failure from the other side: two brokers that cannot reach each other are
-    one failure, and a broker that failed for everybody does not reach the others either."""
+    one failure, and a broker that failed for everybody does not reach the others either. The failure with most hosts
+    stays: a broker that several others did not reach."""
     kept: list[Failure] = []
     at_ip: dict[str, dict[Failure, None]] = defaultdict(dict)
     """The kept failures by each address of their brokers."""
-    for failure in sorted(failures, key=lambda f: (bool(f.hosts), f.start_ns, f.subject)):
+    for failure in sorted(failures, key=lambda f: (bool(f.hosts), -len(f.hosts), f.start_ns, f.subject)):
         addresses = {row.server_ip for row in failure.states}
         of_hosts = at_ip[min(failure.hosts)] if failure.hosts else {}
         original = next((f for f in of_hosts if _is_mirrored(failure, addresses, f)), None)
@@ -360,6 +361,9 @@ def without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
             kept.append(failure)
         else:
             original.states += failure.states
+            original.start_ns = min(original.start_ns, failure.start_ns)
+            if FOREVER not in (original.affected_to_ns, failure.affected_to_ns):
+                original.affected_until_ns = max(original.affected_to_ns, failure.affected_to_ns)
         for server_ip in addresses:
             at_ip[server_ip][original or failure] = None
     return kept

@@ -14,6 +14,7 @@ from kafkascope_spark.stories.incidents.client_hosts import LEAST_BROKERS, broke
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.broker_delayed import BROKER_DELAYED
 from kafkascope_spark.stories.incidents.kinds.broker_lossy import BROKER_LOSSY
+from kafkascope_spark.stories.incidents.kinds.dead_flow import DEAD_FLOW
 from kafkascope_spark.stories.incidents.kinds.host_delayed import HOST_DELAYED
 from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
 from kafkascope_spark.stories.incidents.kinds.path import PATH
@@ -131,10 +132,11 @@ def _is_link_of(slow: Failure, failure: Failure) -> bool:
 
 
 def _paths_of_hosts(link: _Link, failures: Iterable[Failure]) -> dict[str, list[Failure]]:
-    """Returns the failed paths of each host with clients, by host."""
+    """Returns the failed paths of each host with clients, by host; and its dead connections: a connection on which every
+    attempt of TCP is lost, while another gets through, looks dead."""
     found: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures:
-        if failure.kind is link.path:
+        if failure.kind in (link.path, DEAD_FLOW):
             for host in {row.host for row in failure.states if row.host_kind == "client"}:
                 found[host].append(failure)
     return found

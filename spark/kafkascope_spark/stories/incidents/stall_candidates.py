@@ -69,7 +69,7 @@ class KnownFailures:
         for state in failure.states:
             if state.state in _UNACKNOWLEDGED_STATES and None not in (state.to_ns, state.node_id):
                 until = 2 * state.until_ns - state.from_ns
-                self._sent_again.add(("state", (state.node_id, state.host)), state.until_ns, until, failure)
+                self._sent_again.add(("state", (state.node_id, state.host)), state.from_ns, until, failure)
 
     def add_stall(self, stall: Stall, failure: Failure) -> None:
         """Adds a stall that belongs to a failure."""

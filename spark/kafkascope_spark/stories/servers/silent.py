@@ -2,6 +2,7 @@
 host, which acknowledged nothing although it sent packets on other connections."""
 
 from collections import defaultdict
+from itertools import zip_longest
 
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Gap, ServerRecord, Wait
@@ -68,7 +69,7 @@ def _goes_on_from(server: ServerRecord, host: str, since: Moment) -> Moment | No
     """Returns the first payload of the server to a host from a moment on that is soon followed by more; None if there
     is none. A single one may be a response to earlier data, which the server held back."""
     runs = [run for run in server.runs("host", "payload", host) if run.last >= since]
-    for run, following in zip(runs, [*runs[1:], None], strict=True):
+    for run, following in zip_longest(runs, runs[1:]):
         is_followed = following is not None and following.first.ts_ns - run.last.ts_ns <= _FOLLOWED_NS
         if is_followed or run.last.ts_ns - run.first.ts_ns >= _AT_ONCE_NS:
             return max(run.first, since)
@@ -119,7 +120,7 @@ def _is_alone(server: ServerRecord, wait: Wait, gap: Gap, arrivals: _Arrivals) -
 
 def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait], arrivals: _Arrivals) -> Stretch:
     """Returns the stretch of a gap: from the last packet before it, if a host sent data soon after that, to the first
-    packet after it, if a host may have waited for that."""
+    packet after it, if a host may have waited for that. It may have begun at any time since the last packet before."""
     host = waits[0].host
     asked, last = min(wait.asked for wait in waits), max(wait.last_asked for wait in waits)
     more = [wait for wait in server.waits_of(host) if _waits_for_response(server, wait, gap)]
@@ -143,6 +144,7 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait], arrivals: _Arriv
     resumed = end is not None and gap.after is not None and end >= gap.after
     shown_ns = max(last_unanswered_ns(server, wait) for wait in waits)
     found = Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers, last_shown_ns=shown_ns)
+    found.lead_ns = 0 if gap.before is None else begin.ts_ns - min(gap.before.ts_ns, begin.ts_ns)
     found.is_to_all = "packet" in layers and _sent_nothing(server, asked.ts_ns, shown_ns)
     return found
 

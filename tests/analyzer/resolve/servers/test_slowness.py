@@ -9,6 +9,7 @@ from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
 from kafkascope_analyzer.resolve.servers.slowness import (
     LEAST_SCORE,
     MOST_DOUBLINGS,
+    TENTH_DOUBLINGS,
     UPPER_DOUBLINGS,
     USUAL_DOUBLINGS,
     _of_others,
@@ -57,7 +58,19 @@ def test_each_process_is_looked_at_by_itself():
 
 def test_a_process_that_runs_in_turns_is_slow_by_its_upper_quartile_beside_others():
     """Recorded of a broker that ran for 50 of every 500 ms: clients that were served at once asked again at once."""
-    median, upper = np.array([[0.5] * 9, [0.8] * 9]), np.array([[5.8] * 9, [1.8] * 9])
-    assert _own(median, upper)[0].tolist() == pytest.approx([5.8 - 1.8 - UPPER_DOUBLINGS] * 9)
-    assert found(*_own(median, upper)) == [(0, 0, 8)]
-    assert found(*_own(median[:1], upper[:1])) == [], "there is nobody to compare it with"
+    median, upper, tenth = np.array([[0.5] * 9, [0.8] * 9]), np.array([[5.8] * 9, [1.8] * 9]), np.full((2, 9), np.nan)
+    own, doublings = _own([median, upper, tenth])
+    assert own[0].tolist() == pytest.approx([5.8 - 1.8 - UPPER_DOUBLINGS] * 9)
+    assert doublings.tolist() == [[5.8] * 9, [0.8] * 9]
+    assert found(*own) == [(0, 0, 8)]
+    assert found(*_own([median[:1], upper[:1], tenth[:1]])[0]) == [], "there is nobody to compare it with"
+
+
+def test_a_follower_that_seldom_runs_is_slow_by_its_upper_tenth():
+    """Recorded of a broker that led nothing and ran for 70 of every 700 ms: a few fetches in a row, then a pause."""
+    median, upper = np.array([[0.8] * 9, [0.5] * 9, [0.6] * 9]), np.array([[2.2] * 9, [1.5] * 9, [1.8] * 9])
+    tenth = np.array([[5.8] * 9, [2.8] * 9, [2.0] * 9])
+    own, doublings = _own([median, upper, tenth])
+    assert own[0].tolist() == pytest.approx([5.8 - 2.0 - TENTH_DOUBLINGS] * 9)
+    assert doublings[0].tolist() == [5.8] * 9
+    assert found(*own) == [(0, 0, 8)]

@@ -173,6 +173,17 @@ def test_brokers_that_do_not_reach_each_other_are_one_failure(state: MakeState) 
     assert [summary(f) for f in broker_failures(rows)] == [("replication", 1, ["10.0.0.2"], 5.0, 15.0)]
 
 
+def test_a_broker_that_no_other_reaches_is_one_failure_also_where_one_of_them_noticed_first(state: MakeState) -> None:
+    """Recorded: node 1 was cut from two brokers; what it missed of one of them shows that 100 ms sooner than what these
+    missed of it."""
+    rows = [state(node, 21, "serving", 0, 50) for node in (1, 2, 3)]
+    bad = ((3, 1, 9.2, 36.0), (1, 2, 9.3, 27.0), (1, 3, 9.3, 27.0), (2, 1, 9.4, 36.0))
+    rows += [state(node, host, "silent", since, until, "broker") for node, host, since, until in bad]
+    (failure,) = broker_failures(rows)
+    assert summary(failure) == ("replication", 1, ["10.0.0.2", "10.0.0.3"], 9.2, 27.0)
+    assert failure.affected_until_ns == 36 * NS
+
+
 def test_what_a_failed_broker_itself_did_not_reach_is_part_of_its_failure(state: MakeState) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),

@@ -60,6 +60,29 @@ def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: M
     assert set(tell(frozen, [late])[1].values()) == {"unexplained"}, "the kernel acknowledged, so nothing is sent again"
 
 
+def test_who_waits_for_tcp_is_told_though_the_wait_begins_with_the_last_lost_packet_and_the_response_is_late(
+    state: MakeState, stall: MakeStall, recovery: MakeRow
+) -> None:
+    """Recorded: the path was open at 23.1 s, and a Fetch of 14 s reached the broker at 27.5 s, when the client's kernel
+    sent it for the seventh time. That its response is late is not that the client had to connect again."""
+    rows = [state(2, 11, "serving", 0, 60, "broker")]
+    rows += [state(2, 21, "serving", 0, 9), state(2, 21, "silent", 9, 23.14), state(2, 21, "serving", 23.14, 60)]
+    late = stall("consume", 21, 2, 23.139, 27.489, group_id="app")
+    response = recovery("RESPONSE_LATE", 21, 2, 23.998, 27.489, resource="10.0.0.2:9092", resource_kind="connection")
+    assert set(tell(rows, [late], [response])[1].values()) == {"path"}
+
+
+def test_a_stall_belongs_to_what_fails_meanwhile_and_not_to_a_pause_before_it(
+    state: MakeState, stall: MakeStall, silent: MakeRow
+) -> None:
+    """Recorded: a producer paused for 4 s and went on; 4 s later the coordinator of its transactional id froze."""
+    rows = [state(node, 21, "serving", 0, 9) for node in (1, 2)]
+    rows += [state(2, 21, "frozen", 9, 21), state(2, 21, "serving", 21, 60), state(1, 21, "serving", 9, 60)]
+    paused = silent(21, 1.2, 5.1)
+    assert set(tell(rows, [stall("produce", 21, 1, 9.3, 21.7)], silent=[paused])[1].values()) == {"broker_frozen"}
+    assert set(tell(rows, [stall("produce", 21, 1, 5.2, 7)], silent=[paused])[1].values()) == {"client"}
+
+
 @pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 def test_a_killed_coordinator_is_named_and_not_the_node_at_which_clients_end_up(
     error: str, state: MakeState, stall: MakeStall, recovery: MakeRow

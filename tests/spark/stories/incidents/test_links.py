@@ -42,6 +42,14 @@ def test_what_one_host_loses_to_all_its_brokers_is_lost_at_that_host(state: Make
     assert placed(state, bad) == [("host_lossy", None, {ONE})]
 
 
+def test_a_connection_that_looks_dead_amid_losses_is_part_of_them(state: MakeState) -> None:
+    """Recorded of a link of 400 kbit/s: on two connections all attempts of TCP were lost until clients gave up."""
+    bad: Bad = {(1, 21): ("flow_dead", 12, 30), (2, 21): ("silent", 11, 14), (3, 21): ("lossy", 15, 20)}
+    assert placed(state, bad) == [("host_lossy", None, {ONE})]
+    alone: Bad = {(node, 21): ("flow_dead", 12, 30) for node in (1, 2, 3)}
+    assert {kind for kind, _, _ in placed(state, alone)} == {"dead_flow"}, "nothing is lost but what is idle"
+
+
 def test_with_a_broker_that_serves_it_well_its_paths_are_lossy(state: MakeState) -> None:
     bad: Bad = {(1, 21): ("lossy", 10, 30), (2, 21): ("lossy", 11, 30)}
     assert placed(state, bad) == [("path", 1, {ONE}), ("path", 2, {ONE})]

@@ -74,6 +74,24 @@ def test_silence_ends_with_the_first_packet_and_is_no_part_of_what_was_down(trac
     assert silent_stretches(trace.record(), [down]) == []
 
 
+def test_a_server_that_sends_no_payload_any_more_may_be_silent_and_come_back(trace: Trace) -> None:
+    """Recorded: after the first packet a host got handshakes and acknowledgments of it only, to the capture's end."""
+    trace.host("a")
+    trace.signs((0.1, 10.0), (20.5, 59.0), host="a", layer="packet")
+    trace.signs((0.1, 9.0), host="a", layer="payload")
+    trace.wait("a", 10.2, 20.5, last=20.0)
+    assert spans(silent_stretches(trace.record(), [])) == [("a", "silent", 10.0, 20.5)]
+
+
+def test_silence_that_somebody_met_late_may_have_begun_since_the_last_packet(trace: Trace) -> None:
+    trace.host("a")
+    trace.signs((0.1, 10.0), (20.5, 59.0), host="a")
+    trace.wait("a", 13.2, 20.5, last=20.0)
+    (found,) = silent_stretches(trace.record(), [])
+    assert (found.begin.ts_ns - found.lead_ns) / S == 10.0
+    assert found.begin.ts_ns / S == 13.2
+
+
 def test_losses_one_after_the_other_make_a_path_lossy_and_take_a_short_silence_with_them(trace: Trace) -> None:
     trace.host("a")
     for asked, until in ((10.0, 10.9), (12.0, 12.9), (14.0, 14.9)):

@@ -132,7 +132,11 @@ class SlowProcess(Event):
     """The server's own work took several times as long as usual."""
 
     n_samples: Annotated[int, "how many responses, and reactions to responses as a replica, were compared"]
-    times_usual: Annotated[int, "how many times as long as usual the middle one took"]
+    times_usual: Annotated[
+        int,
+        "how many times as long as usual the middle one took, or the one at the upper quartile or tenth, where most "
+        "were as quick as ever",
+    ]
     slowest: Annotated[tuple[str, ...], "the requests that took longest"]
     first_ns: Annotated[int, "when the first that was late began"]
     first_packet_no: Annotated[int | None, "the packet of that"]

@@ -22,7 +22,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     was_slow = f"{named(failure)} was slow {times.of(failure)}"
     if not of_process:
         return f"{was_slow}: responses took at least ten times as long as usual"
-    took = f"what it does by itself took {max(of_process)} times as long as usual (the middle of all that was measured)"
+    took = f"at least a tenth of what it does by itself took {max(of_process)} times as long as usual or longer"
     return f"{was_slow}: {took}, while other brokers were as quick as ever"
 
 
