@@ -190,7 +190,7 @@ class _Stretch:
         self._process, self._first, self._last = place
         middle = float(np.nanmedian(doublings))
         self.late_doublings = max(USUAL_DOUBLINGS, middle / 2)
-        """Doublings above the usual from which on a sample shows the slow span: others come closer to the usual, too."""
+        """Doublings above the usual from which on a sample shows the slow span: others come closer to the usual."""
         self._times_usual = max(round(2**middle), 2)
         self._n_samples = int(n_samples.sum())
         self._slowest: list[tuple[int, ...]] = []

@@ -132,8 +132,8 @@ def _is_link_of(slow: Failure, failure: Failure) -> bool:
 
 
 def _paths_of_hosts(link: _Link, failures: Iterable[Failure]) -> dict[str, list[Failure]]:
-    """Returns the failed paths of each host with clients, by host; and its dead connections: a connection on which every
-    attempt of TCP is lost, while another gets through, looks dead."""
+    """Returns the failed paths of each host with clients, by host; and its dead connections: a connection looks dead
+    if every attempt of TCP is lost, while another gets through."""
     found: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures:
         if failure.kind in (link.path, DEAD_FLOW):

@@ -83,8 +83,8 @@ class BrokerState(StoryRow):
     ]
     times_usual: Annotated[
         int | None,
-        "for state slow, ratio of its median time to the usual time, or of its upper quartile or tenth, where most were "
-        "as quick as ever; null where single responses show it, and for other states",
+        "for state slow, ratio of its median time to the usual time, or of its upper quartile or tenth, where most "
+        "were as quick as ever; null where single responses show it, and for other states",
     ]
     late_ms: Annotated[
         int | None, "for state delayed, median time of acknowledgments, milliseconds; null for other states"
