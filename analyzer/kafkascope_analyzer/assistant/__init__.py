@@ -1,3 +1,3 @@
-"""A dataset for assistants: what `kafkascope mcp` answers over the Model Context Protocol. It reads the dataset, and
-nothing else.
+"""A dataset for assistants: the answers of `kafkascope mcp` over the Model Context Protocol. It only reads
+the dataset.
 """

@@ -1,5 +1,5 @@
-"""What an assistant can ask of a dataset, as plain values: the words are those of the report, the proofs are packet
-numbers of the captures.
+"""The answers that an assistant can get about a dataset, as plain values: the words are those of the report, the proofs
+are packet numbers of the captures.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,12 +43,12 @@ _FINDING = (
 MOST_SQL = 20_000
 """Longest query, characters."""
 MOST_REQUESTS = 50
-"""Most requests that one call asks the packets of."""
+"""Most requests whose packets one call returns."""
 
 
 class Answers:
-    """The answers over one dataset of one cluster. place: as the user named it, for commands. scratch: a directory for
-    what a query does not hold in memory. One question at a time; close it, or use it in a `with`."""
+    """The answers about one dataset of one cluster. place: as the user named it, for commands. scratch: a directory for
+    data of a query that does not fit into memory. One question at a time; close it, or use it in a `with`."""
 
     def __init__(self, dataset: Dataset, place: str, scratch: Path) -> None:
         self._dataset, self._place = dataset, place
@@ -63,19 +63,19 @@ class Answers:
         self._database.close()
 
     def _restricted(self, only: Only) -> Dataset:
-        """The dataset, restricted to what is asked for within its own restriction. Raises UsageError."""
+        """Returns the dataset, restricted to the request, within its own restriction. Raises UsageError."""
         asked = Asked(only.clients, only.nodes, only.groups, only.topics, only.start, only.end)
         return self._dataset if asked.is_everything else restricted(self._dataset, asked)
 
     def _report(self, only: Only) -> Report:
-        """The report; the last one is kept. Raises UsageError."""
+        """Returns the report; the last one is kept. Raises UsageError."""
         dataset = self._restricted(only)
         if self._last is None or self._last[0] != dataset.restriction:
             self._last = dataset.restriction, at_place(report_model(dataset), self._place)
         return self._last[1]
 
     def verdict(self, only: Only) -> Answer:
-        """The headline of the report, and the parts of it that the capture cannot show. Raises UsageError."""
+        """Returns the headline of the report, and what the capture does not show. Raises UsageError."""
         with self._lock:
             report = self._report(only)
             incidents = report.incidents
@@ -94,18 +94,18 @@ class Answers:
             return quoted(data)
 
     def incidents(self, only: Only, offset: int, limit: int) -> Answer:
-        """Incidents, the most harm first, then the routine ones, each with its proof. Raises UsageError."""
+        """Returns incidents, the most harmful first, then the routine ones, each with its proof. Raises UsageError."""
         with self._lock:
             found = self._report(only).incidents
             return page(_parts((*found.listed, *found.routine), _INCIDENT), offset, limit)
 
     def findings(self, only: Only, offset: int, limit: int) -> Answer:
-        """Findings, the worst first, each with advice and proof. Raises UsageError."""
+        """Returns findings, the worst first, each with advice and proof. Raises UsageError."""
         with self._lock:
             return page(_parts(self._report(only).findings.listed, _FINDING), offset, limit)
 
     def explain(self, name: str, only: Only) -> Answer:
-        """The explanation of the incident, client, group or topic with that id or name. Raises UsageError."""
+        """Returns the explanation of the incident, client, group or topic with that id or name. Raises UsageError."""
         with self._lock:
             titles = {rule.name: rule.title for rule in RULES}
             found = at_place(explain(self._restricted(only), name, titles), self._place)
@@ -113,12 +113,12 @@ class Answers:
             return quoted(data | {"rows": dict(found.rows)})
 
     def timeline(self, only: Only, offset: int, limit: int) -> Answer:
-        """The timeline. Raises UsageError."""
+        """Returns the timeline. Raises UsageError."""
         with self._lock:
             return page(chronology(self._restricted(only)), offset, limit)
 
     def sql(self, query: str, offset: int, limit: int) -> Answer:
-        """The rows of one SELECT. Raises UsageError, also where it takes too long."""
+        """Returns the rows of one SELECT. Raises UsageError, also where it takes too long."""
         check_page(offset, limit)
         if len(query) > MOST_SQL:
             raise UsageError(f"the query has {len(query):,} characters; the limit is {MOST_SQL:,}")
@@ -139,15 +139,16 @@ class Answers:
             timer.cancel()
 
     def question(self, name: str, offset: int, limit: int) -> Answer:
-        """The rows of a saved question. Raises UsageError."""
+        """Returns the rows of a saved question. Raises UsageError."""
         return self.sql(question(name).text, offset, limit)
 
     def questions(self) -> Answer:
-        """The saved questions. They are the program's own."""
+        """Returns the saved questions. They come from the program, not from the dataset."""
         return {"questions": {saved.name: saved.description for saved in questions()}}
 
     def tables(self, table: str | None) -> Answer:
-        """The tables and views, or the columns of one. Raises UsageError. They are the program's own."""
+        """Returns the tables and views, or the columns of one. They come from the program, not from the dataset. Raises
+        UsageError."""
         known = {each.name: each for each in (*INGEST_TABLES, *STORY_TABLES, *REFERENCE_TABLES)}
         saved = {each.name: each for each in (*views(), *macros())}
         if table is None:
@@ -163,7 +164,7 @@ class Answers:
         raise UsageError(f"no table is called {clean(table)}")
 
     def packets(self, request_ids: list[str]) -> Answer:
-        """The packets of requests and their responses. Raises UsageError where none of them is known."""
+        """Returns the packets of requests and their responses. Raises UsageError where none of them is known."""
         if not 1 <= len(request_ids) <= MOST_REQUESTS:
             raise UsageError(f"name 1 to {MOST_REQUESTS} requests")
         wanted = [
@@ -185,5 +186,5 @@ class Answers:
 
 
 def _parts(models: Iterable[Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The fields of these names, of each model."""
+    """Returns the fields of these names, of each model."""
     return [{name: getattr(model, name) for name in names} for model in models]

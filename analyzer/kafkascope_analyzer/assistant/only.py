@@ -1,4 +1,4 @@
-"""`Only`: what an assistant restricts an answer to, as a report is restricted by its options."""
+"""`Only`: the restriction of an answer by an assistant, as options restrict a report."""
 
 from pydantic import BaseModel, Field
 

@@ -29,7 +29,7 @@ Limit = Annotated[int, Field(ge=1, le=MOST_LISTED, description="elements of the 
 T = TypeVar("T")
 
 
-def _told(ask: Callable[[], T]) -> T:
+def _answer_or_error(ask: Callable[[], T]) -> T:
     """Returns the answer of `ask`. Raises ToolError, with one sentence that may quote packets, for an error that the
     caller can fix."""
     try:
@@ -41,7 +41,7 @@ def _told(ask: Callable[[], T]) -> T:
 
 
 def server_of(answers: Answers) -> MCPServer[Any]:
-    """The server whose tools give these answers."""
+    """Returns the server whose tools give these answers."""
     server: MCPServer[Any] = MCPServer(
         "kafkascope", instructions=INSTRUCTIONS, version=version("kafkascope"), log_level="ERROR"
     )
@@ -51,22 +51,22 @@ def server_of(answers: Answers) -> MCPServer[Any]:
 
 
 def _add_stories(server: MCPServer[Any], answers: Answers) -> None:
-    """Tools over what the stories say."""
+    """Adds tools over the stories."""
 
     @server.tool(annotations=READS)
     def verdict(only: Only | None = None) -> Answer:
         """The verdict on the capture: what failed, who stalled, and what the capture does not show."""
-        return _told(lambda: answers.verdict(only or Only()))
+        return _answer_or_error(lambda: answers.verdict(only or Only()))
 
     @server.tool(annotations=READS)
     def incidents(only: Only | None = None, offset: Offset = 0, limit: Limit = DEFAULT_PAGE) -> Answer:
         """Incidents, the most harm first: what failed, who waited, what to do, and the packets that prove it."""
-        return _told(lambda: answers.incidents(only or Only(), offset, limit))
+        return _answer_or_error(lambda: answers.incidents(only or Only(), offset, limit))
 
     @server.tool(annotations=READS)
     def findings(only: Only | None = None, offset: Offset = 0, limit: Limit = DEFAULT_PAGE) -> Answer:
         """Findings of rules, the worst first: what is wrong with a setting or a client, and what to change."""
-        return _told(lambda: answers.findings(only or Only(), offset, limit))
+        return _answer_or_error(lambda: answers.findings(only or Only(), offset, limit))
 
     @server.tool(annotations=READS)
     def explain(
@@ -74,31 +74,31 @@ def _add_stories(server: MCPServer[Any], answers: Answers) -> None:
         only: Only | None = None,
     ) -> Answer:
         """Explains whatever a report names, in sentences with packet numbers."""
-        return _told(lambda: answers.explain(name, only or Only()))
+        return _answer_or_error(lambda: answers.explain(name, only or Only()))
 
     @server.tool(annotations=READS)
     def timeline(only: Only | None = None, offset: Offset = 0, limit: Limit = DEFAULT_PAGE) -> Answer:
         """What happened in order of time: incidents, stalls, broker states, rebalances, moves, starts and ends."""
-        return _told(lambda: answers.timeline(only or Only(), offset, limit))
+        return _answer_or_error(lambda: answers.timeline(only or Only(), offset, limit))
 
 
 def _add_rows(server: MCPServer[Any], answers: Answers) -> None:
-    """Tools over rows of tables."""
+    """Adds tools over rows of tables."""
 
     @server.tool(annotations=READS)
     def questions() -> Answer:
         """Names of saved questions, and what each answers."""
-        return _told(answers.questions)
+        return _answer_or_error(answers.questions)
 
     @server.tool(annotations=READS)
     def question(name: str, offset: Offset = 0, limit: Limit = DEFAULT_PAGE) -> Answer:
         """The rows of a saved question."""
-        return _told(lambda: answers.question(name, offset, limit))
+        return _answer_or_error(lambda: answers.question(name, offset, limit))
 
     @server.tool(annotations=READS)
     def tables(table: str | None = None) -> Answer:
         """Tables and views that `sql` can read; with a name its columns."""
-        return _told(lambda: answers.tables(table))
+        return _answer_or_error(lambda: answers.tables(table))
 
     @server.tool(annotations=READS)
     def sql(
@@ -107,11 +107,11 @@ def _add_rows(server: MCPServer[Any], answers: Answers) -> None:
         limit: Limit = DEFAULT_PAGE,
     ) -> Answer:
         """The rows of a query over the dataset's tables. It can read nothing else, and is stopped after 30 seconds."""
-        return _told(lambda: answers.sql(query, offset, limit))
+        return _answer_or_error(lambda: answers.sql(query, offset, limit))
 
     @server.tool(annotations=READS)
     def packets(
         request_ids: Annotated[list[str], Field(description="ids of requests, as `evidence` has them")],
     ) -> Answer:
         """The packet numbers, capture file, API, broker and latency of requests: the proof of a sentence."""
-        return _told(lambda: answers.packets(request_ids))
+        return _answer_or_error(lambda: answers.packets(request_ids))

@@ -1,1 +1,2 @@
-"""A dataset for other systems: Prometheus, OpenTelemetry, Grafana, Zeek, and lakehouses (Delta Lake, Iceberg)."""
+"""Exports of a dataset for other systems: Prometheus, OpenTelemetry, Grafana, Zeek, and lakehouses (Delta Lake,
+Iceberg)."""

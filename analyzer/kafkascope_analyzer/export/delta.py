@@ -1,4 +1,4 @@
-"""A folder of Delta Lake tables (extra `delta`)."""
+"""Writes a folder of Delta Lake tables (extra `delta`)."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from kafkascope_parsers.errors import UsageError
 
 
 class DeltaLake:
-    """The tables in a folder, or at a URI that Delta Lake knows. A `Lake`."""
+    """The tables in a folder, or at a URI that Delta Lake supports. A `Lake`."""
 
     def __init__(self, place: str) -> None:
         self._place = place.rstrip("/")

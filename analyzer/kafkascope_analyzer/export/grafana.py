@@ -1,4 +1,4 @@
-"""A dashboard for Grafana over the series that `openmetrics` writes: JSON to import, with the capture's time range."""
+"""A Grafana dashboard for the series that `openmetrics` writes: JSON to import, with the capture's time range."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.formatting import safe
 
 SCHEMA_VERSION = 39
-"""The schema of dashboards in Grafana 10 and 11; later releases read it."""
+"""The dashboard schema of Grafana 10 and 11, which later releases read too."""
 SHARED_CROSSHAIR = 1
 _RATE = "[$__rate_interval]"
 _LATENCY = f'sum by (le, broker) (rate(kafkascope_request_latency_seconds_bucket{{api=~"$api"}}{_RATE}))'
@@ -21,7 +21,7 @@ _LONG_POLL = "A Fetch that finds no records waits for some: choose Produce, or a
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A chart over time. queries: PromQL with the name of its lines, in which Grafana fills in the labels."""
+    """A chart over time. queries: PromQL with the legend of its lines, in which Grafana fills in the labels."""
 
     title: str
     unit: str
@@ -82,9 +82,9 @@ PANELS = (
 
 
 def grafana(dataset: Dataset, step: int) -> str:
-    """The dashboard as JSON. step: seconds between two samples of the series; if it were not in the dashboard, Grafana
-    would take rates over some scrape intervals of the data source, longer than the capture or shorter than a step.
-    Raises UsageError."""
+    """Returns the dashboard as JSON. step: seconds between two samples of the series; without it, Grafana would compute
+    rates over some scrape intervals of the data source, longer than the capture or shorter than a step. Raises
+    UsageError."""
     begin, end = capture_span(dataset)
     source = {"type": "prometheus", "uid": "${datasource}"}
     dashboard: dict[str, Any] = {

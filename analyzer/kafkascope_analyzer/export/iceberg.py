@@ -1,5 +1,5 @@
-"""Iceberg tables of a catalog (extra `iceberg`): of one that pyiceberg is configured for, or of a folder, which then
-has a catalog of its own in SQLite.
+"""Writes Iceberg tables of a catalog (extra `iceberg`): one from pyiceberg's configuration, or that of a folder, which
+then has a catalog of its own in SQLite.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CATALOG_FILE = "catalog.sqlite"
 
 
 class IcebergLake:
-    """The tables of a namespace. place: a folder, or CATALOG.NAMESPACE, a catalog of pyiceberg's configuration. A
+    """The tables of a namespace. place: a folder, or CATALOG.NAMESPACE with a catalog of pyiceberg's configuration. A
     `Lake`."""
 
     def __init__(self, place: str) -> None:
@@ -27,7 +27,7 @@ class IcebergLake:
         try:
             self._catalog, self._namespace = _catalog(place)
             self._catalog.create_namespace_if_not_exists(self._namespace)
-        except Exception as error:  # a catalog is a plug-in of pyiceberg's, which may raise whatever its client does
+        except Exception as error:  # a catalog is a plug-in of pyiceberg, which may raise any exception of its client
             raise UsageError(f"{place}: the Iceberg catalog cannot be opened: {error}") from error
 
     def captures(self) -> list[tuple[str, str]]:

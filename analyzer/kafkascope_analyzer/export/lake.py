@@ -1,12 +1,11 @@
-"""Tables of a dataset as a lakehouse keeps them: those of many captures together, partitioned by day and bucket.
+"""Tables of a dataset in the form of a lakehouse: together with those of other captures, partitioned by day and bucket.
 
-Each row has three further columns. `source` is the dataset that it is from, by the contents of its captures; `date` is
-the day (UTC) of the row's own time; `bucket` is a hash of its cluster and client. A capture's rows are in the lake
-once: a dataset replaces what the lake has of the same captures, so that an export may be repeated, and a dataset that
-has grown (`--append`) brings the whole story of an incident that was open before. Messages and `events` stay in the
-dataset.
+Each row has three further columns. `source` identifies its dataset by the contents of its captures; `date` is the day
+(UTC) of the row's own time; `bucket` is a hash of its cluster and client. A capture's rows are in the lake only once: a
+dataset replaces the lake's rows of the same captures, so that an export may be repeated, and a dataset that has grown
+(`--append`) brings the whole story of an incident that was open before. Messages and `events` stay in the dataset.
 
-A Lake writes the tables; `sources` comes last, so that a run that is interrupted is made good by the next.
+A Lake writes the tables, `sources` last, so that the next run repairs an interrupted one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,12 +46,12 @@ _SOURCES = Table(
 )
 _TIMES = ("ts", "first_ts", "start_ts", "from_ts", "begin_ts", "down_ts")
 _CLIENTS = ("client_ip", "client_instance_id", "conn_id")
-"""The column of a row's time, and that of its client: the first that a table has."""
+"""Candidates for the column of a row's time, and for that of its client: the first that a table has."""
 
 
 @dataclass(frozen=True, slots=True)
 class LakeTable:
-    """A table for a lake. schema: with a sentence (`comment`, `doc`) in each field's metadata."""
+    """A table for a lake. schema: with a description (`comment`, `doc`) in each field's metadata."""
 
     name: str
     comment: str
@@ -62,7 +61,7 @@ class LakeTable:
     source: str
 
     def chunks(self) -> Iterator[pa.Table]:
-        """The rows, at most about ROWS_AT_A_TIME at once. Raises UsageError where a file cannot be read."""
+        """Yields the rows, at most about ROWS_AT_A_TIME at once. Raises UsageError where a file cannot be read."""
         gathered: list[pa.Table] = []
         for batch in self._batches():
             gathered.append(self._with_lake_columns(pa.Table.from_batches([batch])))
@@ -95,18 +94,18 @@ class Lake(Protocol):
     """Tables of a lakehouse."""
 
     def captures(self) -> list[tuple[str, str]]:
-        """(source, capture) of all datasets that are in it."""
+        """Returns (source, capture) of all datasets in the lake."""
         ...
 
     def write(self, table: LakeTable, replaced: Sequence[str]) -> None:
-        """Puts the rows in place of those of the replaced sources, in one commit; makes the table where it is not
-        there."""
+        """Replaces the rows of the replaced sources by new ones, in one commit; creates the table if it
+        does not exist."""
         ...
 
 
 def export_to(lake: Lake, dataset: Dataset) -> list[str]:
-    """Writes all tables; gives their names. Raises UsageError, also where the lake has a capture of the dataset
-    together with others that the dataset lacks: their rows would be lost."""
+    """Writes all tables; returns their names. Raises UsageError, also where a source in the lake has a capture of the
+    dataset together with others that the dataset lacks: their rows would be lost."""
     captures = set(_captures(dataset))
     if not captures:
         raise UsageError(f"{dataset}: it does not say of which captures it was made: analyze them again")
@@ -133,12 +132,13 @@ def _lake_table(table: Table, dataset: Dataset, source: str) -> LakeTable:
 
 
 def _field(column: Column) -> pa.Field:
-    """Nullable, in a type that lakehouses have, with the column's sentence where Delta and Iceberg look for it."""
+    """Returns a nullable field, in a type that lakehouses have, with the column's description where Delta and Iceberg
+    look for it."""
     return pa.field(column.name, _type(column.type), metadata={"comment": column.doc, "doc": column.doc})
 
 
 def _type(kind: pa.DataType) -> pa.DataType:
-    """The type without 8 and 16 bit integers, and without words of a dictionary."""
+    """Returns the type without 8 and 16 bit integers, and without dictionaries."""
     if pa.types.is_dictionary(kind):
         return _type(kind.value_type)
     if pa.types.is_list(kind):
@@ -149,7 +149,7 @@ def _type(kind: pa.DataType) -> pa.DataType:
 
 
 def _captures(dataset: Dataset) -> list[str]:
-    """The captures by their contents."""
+    """Returns the captures, identified by their contents."""
     return [f"{entry['sha256_first_and_last_mib']}-{entry['size_bytes']}" for entry in dataset.manifest.inputs]
 
 
@@ -172,5 +172,5 @@ def _buckets(rows: pa.Table) -> pa.Array:
 
 
 def quoted_list(sources: Sequence[str]) -> str:
-    """Sources as SQL has them: they are hexadecimal digits."""
+    """Returns sources as an SQL list: they are hexadecimal digits."""
     return ", ".join(f"'{safe(source)}'" for source in sources if source.isalnum())

@@ -1,5 +1,5 @@
-"""Series in the text format of OpenMetrics 1.0, with the capture's own times, as
-`promtool tsdb create-blocks-from openmetrics` reads them.
+"""Writes series in the text format of OpenMetrics 1.0, with the capture's own times, for `promtool tsdb
+create-blocks-from openmetrics`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from kafkascope_analyzer.sql.database import Database
 
 
 def openmetrics(database: Database, step: int) -> Iterator[str]:
-    """The text, line by line. Raises UsageError."""
+    """Yields the text, line by line. Raises UsageError."""
     for family in families():
         written = False
         for labels, at_s, value in samples(database, family, step):
@@ -26,7 +26,7 @@ def openmetrics(database: Database, step: int) -> Iterator[str]:
 
 
 def _line(family: Family, labels: tuple[str, ...], at_s: int, value: float) -> str:
-    """A sample; of a histogram's last bucket also the count, which is the same."""
+    """Returns the line of a sample; for a histogram's last bucket also the count, which is the same."""
     pairs = list(zip(family.labels, labels, strict=False))
     if family.kind == "histogram":
         le = float(labels[-1])
@@ -43,5 +43,5 @@ def _sample(name: str, labels: list[tuple[str, str]], at_s: int, value: float) -
 
 
 def _escaped(text: str) -> str:
-    """The value of a label. A text without hidden characters has no line end."""
+    """Returns the value of a label. A text without hidden characters has no line end."""
     return safe(text).replace("\\", "\\\\").replace('"', '\\"')

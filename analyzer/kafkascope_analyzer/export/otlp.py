@@ -1,10 +1,9 @@
-"""Spans in the JSON of the OpenTelemetry protocol (OTLP 1): what an OpenTelemetry collector reads from files.
+"""Spans in the JSON of the OpenTelemetry protocol (OTLP 1), which an OpenTelemetry collector reads from files.
 
-A start of a client is a trace: its steps are the spans below. An incident is a trace: stalls and recoveries that belong
-to it are the spans below, recoveries with the begin of their steps as events. Exchanges (requests with their responses)
-are spans of their own, where they are asked for; where records are in the dataset with their headers, a Produce has
-links to the traces that `traceparent` (W3C Trace Context) names. Ids are made of the dataset's ids, so that two exports
-are the same.
+A start of a client is a trace with its steps as child spans. An incident is a trace with its stalls and recoveries as
+child spans; the steps of recoveries are events. Exchanges (requests with their responses) are optional spans; where the
+dataset has records with their headers, a Produce has links to the traces in `traceparent` (W3C Trace Context). Ids are
+made from the dataset's ids, so that two exports are the same.
 
 Sources: opentelemetry-proto 1.x (trace.proto; ids are hexadecimal in JSON, 64-bit numbers are texts), semantic
 conventions for messaging.
@@ -24,7 +23,7 @@ INTERNAL, CLIENT = 1, 3
 OK, ERROR = 1, 2
 """StatusCode."""
 MOST_IN_MESSAGE = 1_000
-"""Spans of one line: a collector takes each line as one message."""
+"""Spans per line: a collector takes each line as one message."""
 _TRACEPARENT = re.compile(rb"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}")
 _STARTS = """
 select s.startup_id as trace, s.startup_id as id, null as parent, 'start of ' || coalesce(c.kind, 'client') as name,
@@ -88,7 +87,7 @@ group by request_id
 
 
 def otlp(database: Database, *, exchanges: bool) -> Iterator[str]:
-    """The lines of JSON, each a message of its own. Raises UsageError where a table cannot be read."""
+    """Yields the lines of JSON, each a message of its own. Raises UsageError where a table cannot be read."""
     yield from _lines(database, _STARTS, INTERNAL, "startups", {})
     yield from _lines(database, _INCIDENTS, INTERNAL, "incidents", {})
     if exchanges:
@@ -96,7 +95,7 @@ def otlp(database: Database, *, exchanges: bool) -> Iterator[str]:
 
 
 def _parents(database: Database) -> dict[str, list[bytes]]:
-    """The values of traceparent in the records of each request."""
+    """Returns the values of traceparent in the records of each request."""
     if not database.has("records"):
         return {}
     _, rows = database.query(_PARENTS)
@@ -119,7 +118,7 @@ def _lines(database: Database, query: str, kind: int, table: str, parents: dict[
 
 
 def _message(spans: Iterable[tuple[str, dict[str, Any]]]) -> str:
-    """TracesData: the spans of each service together."""
+    """Returns TracesData: the spans of each service together."""
     services: dict[str, list[dict[str, Any]]] = {}
     for service, span in spans:
         services.setdefault(service, []).append(span)

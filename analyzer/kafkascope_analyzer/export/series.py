@@ -1,10 +1,9 @@
-"""Time series of a dataset: what Prometheus would have scraped, had it watched the wire.
+"""Time series of a dataset: those that Prometheus would have scraped during the capture.
 
-A family is a query that gives its labels and `at_s`, the end of a step of time, and `n`; of a histogram also `le`.
-Steps begin at round times. Counters and histograms count from the begin of the capture; each of their series has a
-sample at every step, so that rates are right where nothing happened, and one of 0 before the first step, so that they
-are right there too. Names follow Prometheus' rules: base units, and
-`_total` for counters.
+A family is a query with the columns of its labels, `at_s`, the end of a time step, and `n`; for a histogram also `le`.
+Steps begin at round times. Counters and histograms count from the beginning of the capture; each of their series has a
+sample at every step, and one of 0 before the first step, so that rates are correct everywhere. Names follow Prometheus'
+rules: base units, and `_total` for counters.
 """
 
 from collections.abc import Iterator
@@ -16,17 +15,17 @@ from kafkascope_analyzer.sql.database import Database
 
 STEPS_S = (1, 5, 15, 60, 300, 900, 3600)
 MOST_STEPS = 600
-"""The default step is the shortest of which no more cover the capture."""
+"""Most steps with which the default step covers the capture."""
 MOST_CLIENTS = 500
-"""Clients that have series of their own, those with most requests; the others are one, called `(other)`."""
+"""Most clients that have series of their own, those with most requests; the others are one, called `(other)`."""
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """Upper bounds of the histograms of latency."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Series of one name. kind: counter, gauge or histogram. query: see the module; {steps} are the steps of time,
-    {step} is their length in seconds."""
+    """Series of one name. kind: counter, gauge or histogram. query: see the module; {steps} is replaced by the steps of
+    time, {step} by their length in seconds."""
 
     name: str
     kind: str
@@ -45,7 +44,8 @@ _BROKER = "coalesce(node_id::varchar, server_ip || ':' || server_port)"
 
 
 def _counter(counted: str, labels: str, *, before: str = "", bucket: str = "") -> str:
-    """Running sums. counted: a query with the labels, `ts_ns` and `n`; bucket: the label of a histogram's buckets."""
+    """Returns the query for running sums. counted: a query with the labels, `ts_ns` and `n`; bucket: the label of a
+    histogram's buckets."""
     series = f"{labels}, {bucket}" if bucket else labels
     return f"""
 with {before} counted as ({counted}),
@@ -212,19 +212,19 @@ _FAMILIES = (
 
 
 def families() -> tuple[Family, ...]:
-    """All families, in the order in which they are written."""
+    """Returns all families, in the order in which they are written."""
     return _FAMILIES
 
 
 def default_step(dataset: Dataset) -> int:
-    """The shortest of STEPS_S of which MOST_STEPS or fewer cover the capture. Raises UsageError."""
+    """Returns the shortest of STEPS_S of which MOST_STEPS or fewer cover the capture. Raises UsageError."""
     first_ns, last_ns = capture_span(dataset)
     return next((step for step in STEPS_S if (last_ns - first_ns) / 1e9 / step < MOST_STEPS), STEPS_S[-1])
 
 
 def samples(database: Database, family: Family, step: int) -> Iterator[tuple[tuple[str, ...], int, float]]:
-    """Labels (of a histogram with `le` as the last: infinity counts all, and nan has their sum), time in seconds since
-    the epoch, value. None where the dataset lacks a table of the family. Raises UsageError."""
+    """Yields labels (for a histogram with `le` as the last: infinity counts all, and nan has their sum), time in
+    seconds since the epoch, value; nothing where the dataset lacks a table of the family. Raises UsageError."""
     if not all(database.has(table) for table in family.tables):
         return
     first_ns, last_ns = capture_span(database.dataset)

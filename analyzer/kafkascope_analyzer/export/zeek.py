@@ -1,8 +1,8 @@
-"""`kafka.log` as Zeek would write it: TSV with Zeek's header, a line for each request with its response.
+"""Writes `kafka.log` in Zeek's format: TSV with Zeek's header, a line for each request with its response.
 
-`uid` is the connection's id of the dataset, `community_id` joins the log with those of other sensors. Escapes are those
-of Zeek's ASCII writer: `\\xNN` for what is not printable and for what would be read otherwise, `-` for nothing,
-`(empty)` for an empty text.
+`uid` is the connection's id in the dataset, `community_id` joins the log with those of other sensors. Escapes are those
+of Zeek's ASCII writer: `\\xNN` for unprintable and ambiguous characters, `-` for a missing value, `(empty)` for an
+empty text.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _FIELDS = (
     ("request_packet", "count", "r.request_packet_no"),
     ("response_packet", "count", "r.response_packet_no"),
 )
-"""Name, Zeek's type, and where it is from."""
+"""Name, Zeek's type, and the column from which it is taken."""
 _QUERY = f"""
 select {", ".join(f"{source} as f{number}" for number, (_, _, source) in enumerate(_FIELDS))}
 from requests r left join connections c using (conn_id) where r.ts_ns is not null order by r.ts_ns, r.request_id
@@ -45,7 +45,7 @@ _UNSET, _EMPTY = "-", "(empty)"
 
 
 def zeek_log(database: Database) -> Iterator[str]:
-    """The lines of the log. Its times are the capture's. Raises UsageError."""
+    """Yields the lines of the log. Its times are the capture's. Raises UsageError."""
     begin_ns, end_ns = capture_span(database.dataset)
     yield from ("#separator \\x09\n", "#set_separator\t,\n", f"#empty_field\t{_EMPTY}\n", f"#unset_field\t{_UNSET}\n")
     yield f"#path\tkafka\n#open\t{_moment(begin_ns)}\n"
@@ -62,7 +62,7 @@ def _moment(ns: int) -> str:
 
 
 def _shown(value: Any, kind: str) -> str:
-    """A value as Zeek writes it: times and intervals in seconds."""
+    """Returns a value in Zeek's format: times and intervals in seconds."""
     if value is None:
         return _UNSET
     if kind == "time":

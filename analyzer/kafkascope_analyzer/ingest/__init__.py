@@ -1,1 +1,2 @@
-"""The entry: `run.ingest` reads captures and writes a dataset, by way of the rooms read, scan, resolve and workers."""
+"""The entry of ingest: `run.ingest` reads captures and writes a dataset, using the packages read, scan, resolve and
+workers."""

@@ -1,12 +1,12 @@
 """`--append`: captures that extend a dataset.
 
-A run with `--append` saves the open state of its scans with the dataset: connections, half frames, requests without an
-answer, and what the scans have spilled. The next one goes on from there: only the new captures are read, and the second
-pass runs over everything that was spilled, because what is learned from later captures (which node an address is, a
-topic's name) may concern earlier rows. The dataset is then what one ingest of all captures gives.
+A run with `--append` saves the open state of its scans with the dataset: connections, incomplete frames, requests
+without a response, and the spilled rows. The next run continues from there: only the new captures are read, and the
+second pass runs over all spilled rows, because facts from later captures (the node behind an address, a topic's name)
+may concern earlier rows. The result is the same as that of one ingest of all captures.
 
-Where that is not possible, all captures are read again: one of the new ones begins before a known one, or is a known
-one that has grown, or the dataset holds no state of this version (tool_version).
+All captures are read again where that is not possible: one of the new ones begins before a known one, or is a known one
+that has grown, or the dataset has no state of this version (tool_version).
 """
 
 import zlib
@@ -41,12 +41,12 @@ from kafkascope_analyzer.workers.worker import SAVED_SCAN
 from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, UsageError
 
 _SAVED_READING = "reading.state"
-"""The file of what was read so far, beside the folders of the scans."""
+"""The name of the file of the reading's state, beside the folders of the scans."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedScans:
-    """The saved scans of a dataset: where it is, and the files, relative to it, with their checksums. Fetching raises
+    """The saved scans of a dataset: its place, and the files, relative to it, with their checksums. Fetching raises
     DamagedDatasetError, UsageError."""
 
     storage: Storage
@@ -59,7 +59,8 @@ class SavedScans:
             list(pool.map(lambda file: self._fetch(file, spill), chosen))
 
     def fetch_reading(self, spill: Path) -> ReadSoFar:
-        """Fetches what is of no bucket: the counts of flow, and what was read so far, which is loaded."""
+        """Fetches the files that belong to no bucket: the counts of flow, and the state of the reading, which is
+        loaded."""
         for file in self.files:
             if _bucket_of(file) is None:
                 self._fetch(file, spill)
@@ -67,7 +68,7 @@ class SavedScans:
         return read_so_far
 
     def settled(self) -> dict[str, str]:
-        """The files that no later run changes, by their paths in the folder of spills once they are unpacked."""
+        """The files that no later run changes, by their paths in the folder of spills after unpacking."""
         return {_place_of(file): file for file in self.files if file.endswith(".arrow.zst")}
 
     def _fetch(self, file: str, spill: Path) -> None:
@@ -87,7 +88,7 @@ class SavedScans:
 
 @dataclass(slots=True)
 class _Checked:
-    """A file that is read, or written, from its begin to its end, and the checksum of what was so far."""
+    """A file that is read or written from beginning to end, and the checksum of the bytes so far."""
 
     file: BinaryIO
     crc32: int = 0
@@ -105,23 +106,23 @@ class _Checked:
 
 
 def _place_of(file: str) -> str:
-    """The path in the folder of spills to which a saved file is unpacked: `0/requests.0.arrow`."""
+    """Returns the path in the folder of spills to which a saved file is unpacked: `0/requests.0.arrow`."""
     folder, slash, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
     return f"{folder}{slash}{name.partition('-')[2].removesuffix('.zst')}"
 
 
 def _bucket_of(file: str) -> int | None:
-    """The bucket whose scan a file belongs to; None for a file that is of all."""
+    """Returns the bucket whose scan a file belongs to; None for a file of all buckets."""
     folder = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")[0]
     return int(folder.partition("-")[0]) if folder else None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run reads, and what it takes over from the dataset that is there.
+    """The inputs of a run, and what it takes over from the existing dataset.
 
-    n_buckets, saved: the saved scans that it goes on with, None where it begins anew; earlier: files of tables that may
-    stay as they are, None where captures are not appended; saved_reads: what stories have found in such files.
+    n_buckets, saved: the saved scans from which it continues, None where it begins anew; earlier: files of tables that
+    may stay unchanged, None where captures are not appended; saved_reads: results of the stories about such files.
     """
 
     to_read: Inputs
@@ -132,13 +133,13 @@ class Plan:
 
 
 def former_dataset(storage: Storage) -> Dataset | None:
-    """The dataset that is at a place; None where there is none. Raises UsageError where it is damaged."""
+    """Returns the dataset at a place; None where there is none. Raises UsageError where it is damaged."""
     return Dataset.open(str(storage)) if content_of(storage) is Content.DATASET else None
 
 
 def new_captures(inputs: Iterable[CapturePlace], former: Dataset) -> list[CapturePlace]:
-    """The captures that the dataset does not hold yet, by the size and the first and last MiB of the files. Raises
-    CaptureError, and UsageError for a pipe."""
+    """Returns the captures that the dataset does not have yet, by the size and the first and last MiB of the files.
+    Raises CaptureError, and UsageError for a pipe."""
     known = {(entry.get("size_bytes"), entry.get("sha256_first_and_last_mib")) for entry in former.manifest.inputs}
     return [place for place in inputs if _identity(place) not in known]
 
@@ -150,8 +151,9 @@ def _identity(place: CapturePlace) -> tuple[int, str | None]:
 
 
 def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: IngestOptions) -> Plan:
-    """What a run with `--append` does. Fetches what was read so far into the run's spill where it goes on. Raises
-    CaptureError, and UsageError where the dataset was made with other options or a capture of it is gone."""
+    """Plans a run with `--append`. Fetches the state of the reading into the run's spill where the run continues from
+    it. Raises CaptureError, and UsageError where the dataset was made with other options or a capture of it is missing.
+    """
     former = new.former
     if former is None:
         for place in places:
@@ -170,12 +172,12 @@ def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: Ingest
 
 
 def _anew(new: NewDataset, places: Sequence[CapturePlace]) -> Plan:
-    """The plan of a run that reads all captures, to which later ones may be appended."""
+    """Returns the plan of a run that reads all captures, to which later ones may be appended."""
     return Plan(ToRead(in_time_order(places)), earlier=EarlierFiles(new.storage, {}))
 
 
 def _goes_on(manifest: Manifest, places: Sequence[CapturePlace]) -> bool:
-    """Whether these captures follow those of a dataset that holds a state which this version understands."""
+    """Whether these captures follow those of a dataset that has a state of this version."""
     if not manifest.saved_scan or manifest.tool_version != tool_version():
         return False
     begun = [entry["first_ns"] for entry in manifest.inputs if entry.get("first_ns") is not None]
@@ -185,7 +187,7 @@ def _goes_on(manifest: Manifest, places: Sequence[CapturePlace]) -> bool:
 
 
 def _all_captures(former: Dataset, places: Sequence[CapturePlace]) -> list[CapturePlace]:
-    """The captures of a dataset and the new ones; one that has grown stands for what it was."""
+    """Returns the captures of a dataset and the new ones; one that has grown replaces its former version."""
     given = {str(place) for place in places}
     known = [place_of(entry["path"]) for entry in former.manifest.inputs if entry["path"] not in given]
     for place in known:
@@ -201,7 +203,7 @@ def _all_captures(former: Dataset, places: Sequence[CapturePlace]) -> list[Captu
 
 
 def _earlier_files(former: Dataset) -> EarlierFiles:
-    """The files of messages that no later capture changes, and those of tables that say what they are made of."""
+    """Returns the files of messages that no later capture changes, and those of tables with made_of."""
     files = {
         table: tuple(file for file in listed if file.made_of or _is_settled_message(table, file.path))
         for table, listed in former.manifest.files.items()
@@ -214,9 +216,9 @@ def _is_settled_message(table: str, path: str) -> bool:
 
 
 def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
-    """Puts the saved scans of a run to its dataset; what earlier runs have put, and no later one changes, stays as it
-    is. Returns the files, relative to the dataset, with their checksums. Raises UsageError."""
-    assert isinstance(plan.to_read, ToRead)  # capture points are not appended
+    """Puts the saved scans of a run to its dataset; files of earlier runs that no later one changes stay there. Returns
+    the files, relative to the dataset, with their checksums. Raises UsageError."""
+    assert isinstance(plan.to_read, ToRead)  # capture points cannot be appended
     save_state(new.spill / _SAVED_READING, plan.to_read.before)
     earlier = {} if plan.saved is None else plan.saved.settled()
     of_all = [new.spill / name for name in (_SAVED_READING, SAVED_FLOW)]
@@ -231,7 +233,7 @@ def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
         if plan.saved is not None and known is not None:
             return known, plan.saved.files[known]
         packed = file.with_name(f"{file.name}.zst")
-        packed.touch(mode=S_IMODE(file.stat().st_mode))  # a state is its owner's alone
+        packed.touch(mode=S_IMODE(file.stat().st_mode))  # only its owner may read a state
         with file.open("rb") as source, packed.open("wb") as opened:
             target = _Checked(opened)
             zstandard.ZstdCompressor().copy_stream(source, target)

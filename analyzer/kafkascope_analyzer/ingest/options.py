@@ -1,4 +1,4 @@
-"""What is asked of an ingest, from the command line to where the work is shared out."""
+"""Options of an ingest, from the command line to the engines."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,12 @@ from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """jobs: processes to use; all cores there are when not given. max_memory: bytes of each process, where that is
-    less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches are
-    small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. temporary: the folder for
-    temporary files; the system's where it is None. append: whether the captures extend the dataset that is there.
-    capture_points: how files are assigned to capture points (`auto` or
-    the path of a file); None: each series of files is read by itself. key_logs: files with the secrets of TLS sessions.
+    """jobs: number of processes; by default one per core. max_memory: most bytes of each process, where that is less
+    than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches are small,
+    RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. temporary: the folder for temporary
+    files; None is the system's. append: whether the captures extend the existing dataset. capture_points: how files are
+    assigned to capture points (`auto` or the path of a file); None: each series of files is read by itself. key_logs:
+    files with the secrets of TLS sessions.
     """
 
     jobs: int | None = None

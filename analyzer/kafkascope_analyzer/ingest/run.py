@@ -1,8 +1,8 @@
 """Ingest: capture files in, a dataset of Parquet tables out.
 
-The files are read in time order, capture points that overlap in time apart from each other; each bucket takes its
-connections from what was read. Then the cluster is learned from all spills, and each bucket is finished. Where this
-work is done, an engine says (workers.engine). The dataset is seen at its place when it is whole (dataset.new_dataset).
+The files are read in time order, with overlapping capture points read separately; each bucket takes its connections
+from the blocks. Then facts about the cluster are learned from all spills, and each bucket is finished. An engine does
+this work (workers.engine). The dataset appears at its place when it is complete (dataset.new_dataset).
 """
 
 import os
@@ -48,18 +48,18 @@ _Calls = tuple[Progress | None, Callable[[], None] | None]
 """`progress` and `meanwhile` of ingest."""
 
 EngineOf = Callable[[Plan], Engine]
-"""Makes the engine that does what a plan says, in as many buckets as the plan names where it names any."""
+"""Function that makes the engine for a plan, with as many buckets as the plan names, if it names any."""
 
 _PLAIN = IngestOptions()
 
 BYTES_PER_WORKER = 64 << 20
-"""Input below which a further worker costs more than it brings: each starts a process and loads the kernels."""
+"""Input for which a further worker pays off: each starts a process and loads the kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, how many buckets, what was asked, what a process may hold at a time, and the
-    files of earlier runs where captures are appended."""
+    """One run: the dataset being written, the number of buckets, the options, the memory limits, and the files of
+    earlier runs where captures are appended."""
 
     new: NewDataset
     n_buckets: int
@@ -74,7 +74,7 @@ class _Run:
         return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits, self.earlier)
 
     def undivided(self, table: str) -> TablePlace:
-        """The place of a table that is not divided into buckets."""
+        """Returns the place of a table that is not divided into buckets."""
         return TablePlace(self.new.folder / table, f"part-0{self.new.file_suffix}")
 
 
@@ -86,8 +86,8 @@ def ingest(
     progress: Progress | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> None:
-    """Reads captures and writes the dataset OUT, a local path or a URI; a dataset that is there is replaced when the
-    new one is whole. Arguments and errors as of `write_tables`.
+    """Reads captures and writes the dataset OUT, a local path or a URI; an existing dataset is replaced when the new
+    one is complete. Arguments and errors as in `write_tables`.
     """
     with NewDataset(Storage.of(out), options.temporary) as new:
         new.commit(write_tables(inputs, new, options, progress=progress, meanwhile=meanwhile))
@@ -104,10 +104,9 @@ def write_tables(
 ) -> Dataset:
     """Reads captures and puts the tables of a new dataset to their place. Returns the dataset; it is not committed.
 
-    inputs: files of one capture point or several (or `-` for standard input), in any order. engine_of: makes what does
-    the work, which is this machine where it is not given. meanwhile: called while other processes write tables, if
-    there are any. Raises CaptureError when a file cannot be read, UsageError when the dataset or a temporary file
-    cannot be written.
+    inputs: files of one capture point or several (or `-` for standard input), in any order. engine_of: makes the
+    engine; by default one on this machine. meanwhile: called while other processes write tables, if there are any.
+    Raises CaptureError when a file cannot be read, UsageError when the dataset or a temporary file cannot be written.
     """
     limits = limits_within(options.max_memory)
     places = [place_of(place) for place in inputs]
@@ -119,13 +118,13 @@ def write_tables(
         if options.append:
             manifest = replace(manifest, saved_scan=put_saved_scan(new, plan), saved_reads=plan.saved_reads)
         return new.put_tables(manifest, joined_files([put_files, plan.earlier.messages if plan.earlier else {}]))
-    except (OSError, NotWrittenError) as error:  # what concerns a capture is a CaptureError by now
+    except (OSError, NotWrittenError) as error:  # errors about a capture are CaptureErrors here
         why = NotWrittenError.of(error) if isinstance(error, OSError) else error
         raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error
 
 
 def _plan(places: Sequence[CapturePlace], new: NewDataset, options: IngestOptions) -> Plan:
-    """What the run reads."""
+    """Returns the inputs of the run."""
     if options.capture_points is None:
         return plan_append(places, new, options) if options.append else Plan(ToRead(in_time_order(places)))
     if options.append:
@@ -134,7 +133,7 @@ def _plan(places: Sequence[CapturePlace], new: NewDataset, options: IngestOption
 
 
 def _local_engine(plan: Plan, new: NewDataset, options: IngestOptions) -> Engine:
-    """The engine on this machine. Fetches the saved scans that it goes on with."""
+    """Returns the engine on this machine. Fetches the saved scans from which it continues."""
     if plan.saved is not None:
         plan.saved.fetch(new.spill)
     n_buckets = plan.n_buckets or _n_buckets(plan.to_read.places, options.jobs)
@@ -142,7 +141,7 @@ def _local_engine(plan: Plan, new: NewDataset, options: IngestOptions) -> Engine
 
 
 def _n_buckets(inputs: Sequence[CapturePlace], jobs: int | None) -> int:
-    """One bucket per process; fewer for small files. How much a pipe will bring is not known."""
+    """Returns the number of buckets: one per process, fewer for small files. The size of a pipe's data is not known."""
     n = jobs or n_cores()
     if any(place.is_stream for place in inputs):
         return n
@@ -151,16 +150,17 @@ def _n_buckets(inputs: Sequence[CapturePlace], jobs: int | None) -> int:
 
 
 def n_cores() -> int:
-    """Cores that this process may use: a container or taskset may leave fewer than the machine has."""
+    """Returns the number of cores that this process may use: a container or taskset may leave fewer than the machine
+    has."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
+    except AttributeError:  # missing on macOS
         return os.cpu_count() or 1
 
 
 def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tuple[Manifest, Files]:
-    """Writes all tables. Returns the manifest without its files, and the files that are at the dataset's place
-    already."""
+    """Writes all tables. Returns the manifest without its files, and the files that are at the dataset's
+    place already."""
     detail, append, key_logs = run.options.detail, run.options.append, run.options.key_logs
     jobs = [ScanJob(run.bucket(n), n, run.n_buckets, detail, append, key_logs) for n in range(run.n_buckets)]
     scanned = engine.scan(jobs, inputs, calls[0])
@@ -179,7 +179,7 @@ def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tu
 
 
 def _manifest(run: _Run, scanned: Scanned, learned: Learned) -> Manifest:
-    """The manifest, without the files."""
+    """Returns the manifest, without the files."""
     hit = added_counts([scanned.limits_hit, learned.limits_hit(), *(result.limits_hit for result in scanned.results)])
     return Manifest(
         {},
@@ -193,13 +193,13 @@ def _manifest(run: _Run, scanned: Scanned, learned: Learned) -> Manifest:
 
 
 def _names(run: _Run, captures: Sequence[CaptureInfo]) -> HostNames:
-    """The names of hosts that the user and the files themselves give."""
+    """Returns the names of hosts from the user and the files."""
     recorded = [(name, address) for capture in captures for address, name in capture.names]
     return HostNames(run.options.hosts, recorded)
 
 
 def _learn(run: _Run, scanned: Scanned) -> Learned:
-    """Learns what the second pass over each bucket has to know of all buckets."""
+    """Gathers the facts from all buckets that the second pass over each bucket needs."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
     spans = [span for capture in scanned.captures for span in capture.spans]
     saved_flow = run.new.spill / SAVED_FLOW if run.options.append else None
@@ -207,7 +207,7 @@ def _learn(run: _Run, scanned: Scanned) -> Learned:
 
 
 def _write(run: _Run, table: Table, content: pa.Table) -> int:
-    """Writes a table that is not divided into buckets. Returns its rows."""
+    """Writes a table that is not divided into buckets. Returns the number of its rows."""
     with TableWriter(run.undivided(table.name), table.described_schema) as writer:
         writer.write(content)
     return writer.n_rows

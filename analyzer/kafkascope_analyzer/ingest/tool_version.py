@@ -1,7 +1,7 @@
-"""The version of kafkascope that a dataset names as its maker, with a digest of the sources of ingest.
+"""The version of kafkascope that is recorded in a dataset, with a digest of the sources of ingest.
 
-What one run saves, the next one goes on with only if it is of the same sources: in a clone these change while the
-version stays.
+A run continues from saved state only if that was written by the same sources: in a clone these change while the version
+stays the same.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ _DIGEST_BYTES = 4
 
 @cache
 def tool_version() -> str:
-    """For example `0.1.0+38df675e`: a local version identifier (PEP 440)."""
+    """Returns for example `0.1.0+38df675e`: a local version identifier (PEP 440)."""
     digest = blake2b(digest_size=_DIGEST_BYTES)
     for package in (kafkascope_parsers, kafkascope_analyzer):
         for folder in map(Path, package.__path__):

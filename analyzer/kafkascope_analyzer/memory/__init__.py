@@ -1,1 +1,1 @@
-"""How much memory a process may hold, and how it gives free memory back to the system."""
+"""Limits of the memory that a process holds, and the return of free memory to the system."""

@@ -1,7 +1,7 @@
-"""Memory that is free inside a process, and how it goes back to the system.
+"""Returns memory that is free inside a process to the system.
 
-Arrays of all sizes come and go with every block, between a few that stay. What is free between those the C library
-keeps for the next ones: a third of a worker's memory after some hundred thousand connections.
+With every block arrays of all sizes are allocated and freed, between a few that stay. The C library keeps the freed
+memory between those for later allocations: a third of a worker's memory after some hundred thousand connections.
 """
 
 import ctypes
@@ -13,10 +13,10 @@ _STATM = Path("/proc/self/statm")
 
 
 def _trimmer() -> Callable[[int], int] | None:
-    """glibc's malloc_trim; None where the C library is another."""
+    """Returns glibc's malloc_trim; None with another C library."""
     try:
         trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (OSError, AttributeError, TypeError):  # macOS has none, Windows no library of that name
+    except (OSError, AttributeError, TypeError):  # macOS lacks malloc_trim, Windows a library of that name
         return None
     return trim
 
@@ -25,7 +25,7 @@ _trim = _trimmer()
 
 
 def give_back() -> None:
-    """Returns free pages to the system; nothing where the C library cannot. Takes some milliseconds."""
+    """Returns free pages to the system; does nothing where the C library cannot. Takes some milliseconds."""
     if _trim is not None:
         _trim(0)
 
@@ -37,7 +37,8 @@ def stay_below(n_bytes: int) -> None:
 
 
 def _resident_bytes() -> int:
-    """Resident memory of this process, shared pages among it (proc(5)); 0 where the system does not say."""
+    """Returns the resident memory of this process, including shared pages (proc(5)); 0 where the system
+    does not tell."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

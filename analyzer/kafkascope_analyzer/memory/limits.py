@@ -1,10 +1,11 @@
-"""How much is held at a time: the sizes that `--max-memory` scales, carried from the command to where bytes are held.
+"""Sizes of what is held at a time, scaled by `--max-memory`, and carried from the command to the code that holds the
+bytes.
 
-Without it a process stays below DEFAULT_BYTES for a capture of any size. BASE_BYTES are set apart for what does not
-depend on these sizes: Python, Arrow and compiled kernels (some 250 MB), and what is known of connections (some 1 kB
-each in the second pass). The rest is shared out in fixed proportions, so that what a block needs on its way
-(segments, streams, frames, columns, rows not written yet) fits. Results do not depend on it, unless a limit is hit that
-the manifest names.
+Without that option a process stays below DEFAULT_BYTES for a capture of any size. BASE_BYTES are reserved for memory
+that does not depend on these sizes: Python, Arrow and compiled kernels (some 250 MB), and facts about connections (some
+1 kB each in the second pass). The rest is divided in fixed proportions, so that the data of a block at each stage
+(segments, streams, frames, columns, rows not written yet) fits. Results do not depend on it, unless a limit is reached
+that the manifest names.
 """
 
 import re
@@ -21,16 +22,17 @@ from kafkascope_parsers.tcp.state import WAITING_BYTES_IN_ALL
 DEFAULT_BYTES = 1 << 30
 BASE_BYTES = 384 << 20
 LEAST_BYTES = 512 << 20
-"""Below it blocks are so small that the work of each outweighs what is in it."""
+"""Least memory: below it blocks are so small that the overhead of each exceeds its work."""
 
 PENDING_BYTES = 64 << 20
-"""Rows of message tables that are not written yet: a file an API and direction is open at once."""
+"""Rows of message tables that are not written yet: one file per API and direction is open at once."""
 KEPT_BYTES = 640 << 20
-"""What a process may have resident before free memory in it is given back, which costs it a little."""
+"""Resident memory of a process above which its free memory is returned to the system, which has a small cost."""
 _LEAST_BLOCK_BYTES = 1 << 20
 _LEAST_ROWS = 10_000
 _LEAST_INFLATED_BYTES = 8 << 20
-"""Batches are 1 MiB by default (message.max.bytes), and some compress to a tenth of that."""
+"""Least size to which a record batch may inflate: batches are 1 MiB by default (message.max.bytes), and some compress
+to a tenth of that."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -56,7 +58,8 @@ class Limits:
 
 
 def limits_within(max_bytes: int | None) -> Limits:
-    """The sizes with which a process stays below max_bytes (None: DEFAULT_BYTES). UsageError where none do."""
+    """Returns the sizes with which a process stays below max_bytes (None: DEFAULT_BYTES). Raises UsageError where there
+    are none."""
     if max_bytes is None or max_bytes >= DEFAULT_BYTES:
         return Limits()
     if max_bytes < LEAST_BYTES:
@@ -75,7 +78,8 @@ def limits_within(max_bytes: int | None) -> Limits:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size as 512M, 1G, 1.5GiB or 536870912; units are powers of 1024. Raises UsageError."""
+    """Returns the bytes of a size such as 512M, 1G, 1.5GiB or 536870912; units are powers of 1024. Raises
+    UsageError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if found is None:
         raise UsageError(f"--max-memory: {text} is not a size: write it as 512M or 1G")

@@ -1,1 +1,1 @@
-"""The first stage: files, series of files and standard input, as blocks of TCP segments."""
+"""The first stage: reads files, series of files and standard input as blocks of TCP segments."""

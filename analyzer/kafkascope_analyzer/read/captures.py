@@ -1,4 +1,4 @@
-"""Rows of `captures`, and what the manifest says of each input file."""
+"""Rows of `captures`, and the manifest's entries about input files."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from kafkascope_analyzer.read.source import CaptureInfo
 
 
 def captures_table(captures: list[CaptureInfo], uncovered: Uncovered) -> pa.Table:
-    """One row per file, in the order read. uncovered: the times that no file covers."""
+    """Returns one row per file, in the order read. uncovered: the times that no file covers."""
     lasted = {end: end - begin for begin, end in uncovered.times}
     columns: dict[str, Any] = {
         "capture_id": list(range(len(captures))),
@@ -48,12 +48,12 @@ def captures_table(captures: list[CaptureInfo], uncovered: Uncovered) -> pa.Tabl
 
 
 def text_of(name: str) -> str:
-    """The name of a file as text: bytes that are no UTF-8 as escapes."""
+    """Returns the name of a file as text, with bytes that are not UTF-8 as escapes."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
-    """What `_dataset.json` says of an input file."""
+    """Returns the entry of `_dataset.json` about an input file."""
     return {
         "path": capture.path,
         "size_bytes": capture.size_bytes,

@@ -1,10 +1,10 @@
-"""A file whose first bytes are looked at before it is read, also where it cannot be sought."""
+"""A file whose first bytes can be looked at before it is read, even where it is not seekable."""
 
 from kafkascope_analyzer.read.place import ReadableFile
 
 
 class FileWithHead:
-    """A file from its first byte on, after a look at its head."""
+    """A file that is read from its first byte on, after a look at its head."""
 
     def __init__(self, file: ReadableFile, head_bytes: int) -> None:
         self._file = file
@@ -13,11 +13,11 @@ class FileWithHead:
         self._head = self._read_fully(head_bytes)
 
     def head(self) -> bytes:
-        """The first head_bytes, or the whole file where it is shorter. They are still to be read."""
+        """Returns the first head_bytes, or the whole file where it is shorter. They remain to be read."""
         return self._head
 
     def read(self, size: int = -1) -> bytes:
-        """As a file's."""
+        """Reads like a file."""
         if self._head:
             given, self._head = self._head[:size] if size >= 0 else self._head, self._head[size:] if size >= 0 else b""
         else:
@@ -26,7 +26,7 @@ class FileWithHead:
         return given
 
     def readinto(self, target: memoryview) -> int:
-        """As a file's."""
+        """Reads like a file."""
         if self._head:
             n = min(len(target), len(self._head))
             target[:n], self._head = self._head[:n], self._head[n:]

@@ -1,7 +1,8 @@
-"""A file behind an https or http URL, read by ranges, with nothing but Python's own library.
+"""A file behind an https or http URL, read by ranges, with only Python's standard library.
 
 Users and passwords come from ~/.netrc, and are sent over https only; a proxy from the usual environment. A server that
-gives no ranges (it answers 200 instead of 206) is read once from the beginning to the end, and cannot be sought.
+does not support ranges (it answers 200 instead of 206) is read once from the beginning to the end, and the file is not
+seekable.
 """
 
 import http.client
@@ -21,8 +22,8 @@ from kafkascope_parsers.versions import parse_number
 
 TIMEOUT_SECONDS = 30
 _ATTEMPTS = 3
+"""Number of attempts for a range before it fails."""
 _MOST_BYTES = 2**63 - 1
-"""How often a range is asked for before it has failed."""
 _PARTIAL, _CHANGED, _NO_SUCH_RANGE = 206, 412, 416
 _WHY = {
     401: "the server wants a user and a password: put them into ~/.netrc",
@@ -34,16 +35,16 @@ _WHY = {
 
 
 def without_secrets(url: str) -> str:
-    """The URL without its query and fragment: those of signed URLs are credentials."""
+    """Returns the URL without its query and fragment: those of signed URLs are credentials."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 class HttpFile(io.RawIOBase):
-    """The file. size_bytes: what the server says of its size; None where it says nothing.
+    """A file behind a URL. size_bytes: the size according to the server; None where it sends none.
 
-    Opening raises UsageError where the URL holds a password or the server cannot be reached, CaptureError where there
-    is no such file or no access; reading raises CaptureError.
+    Opening raises UsageError where the URL contains a password or the server cannot be reached, CaptureError where
+    there is no such file or no access; reading raises CaptureError.
     """
 
     def __init__(self, url: str) -> None:
@@ -62,7 +63,7 @@ class HttpFile(io.RawIOBase):
             raise UsageError(f"{self._name}: the server cannot be reached: {_reason(error)}") from error
 
     def _begin(self) -> None:
-        """Asks for the first byte, and learns the size, the entity tag, and whether the server gives ranges."""
+        """Requests the first byte to learn the size, the entity tag, and whether the server supports ranges."""
         try:
             response = self._request("bytes=0-0")
         except urllib.error.HTTPError as error:
@@ -83,15 +84,15 @@ class HttpFile(io.RawIOBase):
             self._whole = response
 
     def readable(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def seekable(self) -> bool:
-        """Whether the server gives ranges."""
+        """Whether the server supports ranges."""
         return self._whole is None
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Moves to a byte; the next read asks for what begins there."""
+        """Moves to a byte, from which the next read requests data."""
         if not self.seekable():
             raise io.UnsupportedOperation("the server gives no ranges")
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size_bytes or 0}[whence]
@@ -99,14 +100,14 @@ class HttpFile(io.RawIOBase):
         return self._at
 
     def readinto(self, target: Any) -> int:
-        """Fills the target, or as much of it as the file has left."""
+        """Fills the target, or as much of it as the rest of the file provides."""
         view = memoryview(target).cast("B")
         n = self._from_whole(view) if self._whole is not None else self._from_ranges(view)
         self._at += n
         return n
 
     def close(self) -> None:
-        """Ends the response that is read from its beginning on, where there is one."""
+        """Closes a response that is read from its beginning on, if there is one."""
         if not self.closed and self._whole is not None:
             self._whole.close()
         super().close()
@@ -158,13 +159,13 @@ class HttpFile(io.RawIOBase):
 
 
 def _size_of_range(headers: Message) -> int | None:
-    """The size of the whole file, of `Content-Range: bytes 0-0/12345`."""
+    """Returns the size of the whole file, from `Content-Range: bytes 0-0/12345`."""
     total = headers.get("Content-Range", "").rpartition("/")[2]
     return parse_number(total, _MOST_BYTES)
 
 
 def _login(url: str) -> str | None:
-    """The header of basic authentication, where ~/.netrc (or the file NETRC names) has the host."""
+    """Returns the header of basic authentication, where ~/.netrc (or the file in NETRC) has the host."""
     parts = urlsplit(url)
     if parts.scheme.lower() != "https" or not parts.hostname:
         return None
@@ -176,7 +177,7 @@ def _login(url: str) -> str | None:
 
 
 def _reason(error: Exception) -> str:
-    """Why the network failed, in a few words."""
+    """Returns why the network failed, in a few words."""
     inner = error.reason if isinstance(error, urllib.error.URLError) else error
     text = inner.strerror if isinstance(inner, OSError) and inner.strerror else str(inner)
     return text or type(inner).__name__

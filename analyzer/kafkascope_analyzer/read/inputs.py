@@ -1,5 +1,5 @@
-"""The captures that the arguments of a command stand for: files, directories and globs, here or in a store, web URLs,
-and `-` for standard input."""
+"""Expands the arguments of a command to captures: files, directories and globs, here or in a store, web URLs, and `-`
+for standard input."""
 
 import glob
 import re
@@ -21,15 +21,15 @@ from kafkascope_parsers.errors import CaptureError, UsageError
 
 CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
 _FIRST_KEY_PART = 3
-"""The index of the key's first part when scheme://bucket/key is split at its slashes."""
+"""The index of the first part of the key when scheme://bucket/key is split at its slashes."""
 
 
 def expand_inputs(arguments: Sequence[str | Path]) -> list[CapturePlace]:
-    """The captures that files, directories, globs and `-` stand for, each once, in the order given (directories sorted
-    by path). Of a capture and its packed copy in one folder the one that is not packed counts.
+    """Returns the captures for files, directories, globs and `-`, each once, in the order given (directories sorted by
+    path). Where a folder has a capture and a packed copy of it, only the unpacked one counts.
 
-    Raises CaptureError for what does not exist, UsageError where a directory or glob holds no capture, or a store
-    cannot be read.
+    Raises CaptureError for a file that does not exist, UsageError where a directory or glob matches no capture, or a
+    store cannot be read.
     """
     found: dict[CapturePlace, None] = {}
     for argument in arguments:
@@ -67,12 +67,12 @@ def _local_captures(place: LocalCapture, argument: str | Path) -> list[CapturePl
 
 
 def _local(file: Path, argument: str | Path) -> LocalCapture:
-    """A file that an argument stands for: a URI where that is one."""
+    """Returns a file for an argument; its name is a URI where the argument is one."""
     return LocalCapture(file.absolute(), file.as_uri() if is_uri(argument) else str(file))
 
 
 def _stored_captures(storage: Storage) -> list[CapturePlace]:
-    """The captures in a folder of a store, or that a glob matches there. Only the folder that a glob names before its
+    """Returns the captures in a folder of a store, or that a glob matches there. Only the folder before the glob's
     first wildcard is listed."""
     pattern: re.Pattern[str] | None = None
     folder, is_there = storage, storage.file_info().type.name == "Directory"
@@ -93,7 +93,7 @@ def _raise_not_there(storage: Storage) -> None:
 
 
 def _without_wildcards(storage: Storage) -> tuple[Storage, str]:
-    """The folder before the first wildcard of a glob, and the rest of the glob."""
+    """Returns the folder before the first wildcard of a glob, and the rest of the glob."""
     parts = str(storage).rstrip("/").split("/")
     first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
     if first < _FIRST_KEY_PART:
@@ -102,7 +102,8 @@ def _without_wildcards(storage: Storage) -> tuple[Storage, str]:
 
 
 def _glob_pattern(text: str) -> re.Pattern[str]:
-    """A glob as of the shell: `*` does not match a slash, `**/` matches any folders. (A `?` cannot stand in a URI.)"""
+    """Returns the regular expression of a glob as in a shell: `*` does not match a slash, `**/` matches any folders. (A
+    URI cannot contain `?`.)"""
     out = ""
     for part in re.findall(r"\*\*/|\*+|\[!?[^\]]+\]|.", text):
         if part == "**/":
@@ -117,13 +118,14 @@ def _glob_pattern(text: str) -> re.Pattern[str]:
 
 
 def _looks_like_capture(place: CapturePlace) -> bool:
-    """By name, else by the first bytes. What cannot be read is left to be reported when it is opened."""
+    """Whether a file is a capture by its name, else by its first bytes. Unreadable files count, so that the error is
+    reported when they are opened."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(place.name).suffixes[-2:]]
     if is_packed(place.name):
         suffixes = suffixes[:-1]
     if suffixes and suffixes[-1] in CAPTURE_SUFFIXES:
         return True
-    # Loaded only here: with it come kernels, and `analyze` launches Spark's JVM before they are loaded.
+    # Imported only here, because it loads kernels, and `analyze` launches Spark's JVM before they are loaded.
     from kafkascope_analyzer.read.source import begins_as_capture
 
     try:

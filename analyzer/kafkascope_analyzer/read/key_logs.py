@@ -1,6 +1,6 @@
-"""Key logs: the files with the secrets of TLS sessions, also compressed, on this machine, in a store or behind a URL.
+"""Key logs: files with the secrets of TLS sessions, also compressed, on this machine, in a store or behind a URL.
 
-Each process, and each task of Spark, that decrypts reads them itself: what is handed around are their places.
+Each process, and each task of Spark, that decrypts reads them itself: only their places are passed between processes.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from kafkascope_parsers.tls import KeyLog
 FILE_BYTES = 1 << 30
 """Most bytes of one key log, decompressed: some five million lines."""
 LINE_BYTES = 1 << 20
-"""Most bytes of a line: with more, the file is no key log."""
+"""Most bytes of a line: a file with a longer one is not a key log."""
 _TOO_LONG = "it is longer than 1 GiB; leave out sessions that the capture does not show"
 _NO_LINES = "it has no lines: it is no key log"
 _MAGIC_BYTES = 64
@@ -23,14 +23,14 @@ _CHUNK_BYTES = 1 << 20
 
 
 def key_log_places(given: Iterable[Path | str]) -> tuple[CapturePlace, ...]:
-    """The key logs that paths and URIs stand for: a directory for the files in it, by name. Raises UsageError where
-    there is none, and for what cannot be read twice."""
+    """Returns the key logs for paths and URIs: for a directory the files in it, by name. Raises UsageError where there
+    is none, and for files that cannot be read twice."""
     return tuple(place for one in given for place in _places_at(place_of(one)))
 
 
 def read_key_logs(places: Sequence[CapturePlace], unwanted: Container[bytes] = frozenset()) -> KeyLog:
-    """The secrets of some key logs, without those of the sessions whose client randoms are unwanted. Raises UsageError
-    where one cannot be read; no text of it is in the message."""
+    """Returns the secrets in some key logs, without those of the sessions whose client randoms are unwanted. Raises
+    UsageError where one cannot be read, with no text of it in the message."""
     log = KeyLog(unwanted)
     for lines in _texts(places):
         log.add(lines)
@@ -38,7 +38,7 @@ def read_key_logs(places: Sequence[CapturePlace], unwanted: Container[bytes] = f
 
 
 def key_log_lines(places: Sequence[CapturePlace]) -> Iterator[bytes]:
-    """The lines of some key logs. Raises UsageError as read_key_logs does."""
+    """Yields the lines of some key logs. Raises UsageError like read_key_logs."""
     for lines in _texts(places):
         yield from lines.splitlines()
 
@@ -62,7 +62,7 @@ def _some(folder: CapturePlace, places: list[CapturePlace]) -> list[CapturePlace
 
 
 def _texts(places: Sequence[CapturePlace]) -> Iterator[bytes]:
-    """Whole lines of the key logs, many at a time."""
+    """Yields whole lines of the key logs, many at a time."""
     for place in places:
         try:
             yield from _lines(place)
@@ -74,7 +74,8 @@ def _texts(places: Sequence[CapturePlace]) -> Iterator[bytes]:
 
 
 def _lines(place: CapturePlace) -> Iterator[bytes]:
-    """Whole lines of a key log, many at a time. Raises EOFError where it is damaged or longer than FILE_BYTES."""
+    """Yields whole lines of a key log, many at a time. Raises EOFError where it is damaged or longer than
+    FILE_BYTES."""
     chunk, rest, n_bytes = bytearray(_CHUNK_BYTES), b"", 0
     with place.open() as file:
         packed = FileWithHead(file, _MAGIC_BYTES)

@@ -6,9 +6,9 @@ from kafkascope_analyzer.read.reading import Reading, ToRead
 from kafkascope_analyzer.read.window import Buffers
 
 Inputs = ToRead | CapturePoints
-"""What an ingest reads."""
+"""The inputs of an ingest."""
 
 
 def open_reading(inputs: Inputs, buffers: Buffers) -> Reading | PointsReading:
-    """What reads the inputs. Nothing is opened yet."""
+    """Returns the reader of the inputs. Nothing is opened yet."""
     return PointsReading(inputs, buffers) if isinstance(inputs, CapturePoints) else Reading(inputs, buffers)

@@ -1,8 +1,8 @@
-"""A capture and its packed copy in one folder (`kafka.pcap7` and `kafka.pcap7.zst`) are one capture: `tcpdump -z zstd`
-leaves both.
+"""Treats a capture and its packed copy in one folder (`kafka.pcap7` and `kafka.pcap7.zst`) as one capture: `tcpdump -z
+zstd` leaves both.
 
-Whether one is a copy of the other, their first bytes decide, not their names: in the second lap of a ring of files, the
-packed file is of the lap before.
+Their first bytes decide whether one is a copy of the other, not their names: in the second lap of a ring of files, the
+packed file is from the previous lap.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from kafkascope_analyzer.read.place import CapturePlace
 
 COMPRESSED_SUFFIXES = frozenset({".gz", ".zst", ".lz4", ".xz", ".bz2"})
 _COMPARED_BYTES = 1 << 16
-"""Some hundreds of packets with their times."""
+"""Bytes that are compared: some hundreds of packets with their times."""
 
 
 def without_packed_copies(captures: Sequence[CapturePlace]) -> list[CapturePlace]:
-    """The captures without those that are packed copies of another one; what cannot be read is kept, to be reported
-    when it is opened."""
+    """Returns the captures without those that are packed copies of another one. Unreadable files are kept, so that the
+    error is reported when they are opened."""
     by_name: dict[str, list[CapturePlace]] = {}
     for capture in captures:
         by_name.setdefault(_unpacked_name(capture), []).append(capture)
@@ -26,7 +26,7 @@ def without_packed_copies(captures: Sequence[CapturePlace]) -> list[CapturePlace
 
 
 def is_packed(name: str) -> bool:
-    """Whether a file of that name is packed."""
+    """Whether a file of that name is compressed."""
     return PurePosixPath(name).suffix.lower() in COMPRESSED_SUFFIXES
 
 
@@ -36,7 +36,7 @@ def _unpacked_name(capture: CapturePlace) -> str:
 
 
 def _copies(captures: list[CapturePlace]) -> list[CapturePlace]:
-    """Those that begin as an earlier one does; the file that is not packed comes first."""
+    """Returns the captures that begin like an earlier one; the unpacked file comes first."""
     if len(captures) == 1:
         return []
     kept: list[bytes] = []
@@ -56,7 +56,7 @@ def _is_beginning(one: bytes, other: bytes) -> bool:
 
 
 def _begin(capture: CapturePlace) -> bytes | None:
-    # Loaded only here: with it come kernels, and `analyze` launches Spark's JVM before they are loaded.
+    # Imported only here, because it loads kernels, and `analyze` launches Spark's JVM before they are loaded.
     from kafkascope_analyzer.read.source import first_bytes
 
     try:

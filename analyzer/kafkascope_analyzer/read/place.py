@@ -1,8 +1,8 @@
-"""Where a capture is, and the one way to open it: a file on this machine or in a store, a web URL, standard input.
+"""The place of a capture, and the one way to open it: a file on this machine or in a store, a web URL, standard input.
 
-Of a file elsewhere the ranges are read that are needed; nothing is copied to a disk. A file here whose disk fails in
-the middle is read as far as it goes, and `captures` says so. A store or a server that fails in the middle is an error:
-the file is whole there, and a dataset of a part of it would be wrong.
+From a remote file only the needed ranges are read; nothing is copied to a disk. A local file whose disk fails in the
+middle is read up to there, and `captures` reports it. A store or a server that fails in the middle is an error: the
+file is complete there, and a dataset of a part of it would be wrong.
 """
 
 import sys
@@ -23,26 +23,26 @@ REMOVED = "the file was removed while it was read"
 
 
 class ReadableFile(Protocol):
-    """What a capture is read by, as of Python's raw files."""
+    """The interface through which a capture is read, as in Python's raw files."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """At most size bytes; all where size is negative."""
+        """Returns at most size bytes; all where size is negative."""
 
     def readinto(self, target: memoryview, /) -> int | None:
         """Fills target from its beginning on; returns the number of bytes, 0 at the end."""
 
     def seekable(self) -> bool:
-        """Whether `seek` goes."""
+        """Whether `seek` works."""
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """Moves to a byte; returns it, counted from the beginning."""
 
 
 class CapturePlace(ABC):
-    """A capture by its place. `str(place)` is its name for people, tables and the manifest: without secrets."""
+    """The place of a capture. `str(place)` is its name for people, tables and the manifest, without secrets."""
 
     is_stream = False
-    """Whether it can be read only once, from its beginning on: standard input, a pipe."""
+    """Whether it can be read only once, from its beginning on: standard input or a pipe."""
     local: Path | None = None
     """The file on this machine; None for a capture elsewhere and for standard input."""
 
@@ -53,12 +53,12 @@ class CapturePlace(ABC):
 
     @abstractmethod
     def open(self) -> AbstractContextManager[ReadableFile]:
-        """The file, at its first byte. Raises OSError for a file on this machine, CaptureError and UsageError for
+        """Opens the file at its first byte. Raises OSError for a file on this machine, CaptureError and UsageError for
         others."""
 
     @abstractmethod
     def size_bytes(self) -> int:
-        """The size of the file as it lies there; 0 where it is not known. Raises as `open` does."""
+        """Returns the size of the stored file; 0 where it is not known. Raises like `open`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class StandardInput(CapturePlace):
         return "-"
 
     def open(self) -> AbstractContextManager[ReadableFile]:
-        """Standard input; it stays open."""
+        """Opens standard input, which is not closed afterwards."""
         return nullcontext(cast(ReadableFile, sys.stdin.buffer))
 
     def size_bytes(self) -> int:
-        """How much a pipe will bring is not known."""
+        """Returns 0: the size of a pipe's data is not known."""
         return 0
 
 
@@ -84,7 +84,7 @@ class LocalCapture(CapturePlace):
     """A file or a named pipe on this machine."""
 
     local: Path = field()
-    """Absolute, as Spark's executors work in directories of their own."""
+    """Absolute, because Spark's executors work in directories of their own."""
     given: str = field(compare=False)
     """The place as the user wrote it."""
 
@@ -97,17 +97,17 @@ class LocalCapture(CapturePlace):
         return not self.local.is_file()
 
     def open(self) -> AbstractContextManager[ReadableFile]:
-        """The raw file: blocks are large, and a buffer would only copy them."""
+        """Opens the raw file: blocks are large, and a buffer would only copy them."""
         return self.local.open("rb", buffering=0)
 
     def size_bytes(self) -> int:
-        """The size of the file; 0 of a pipe."""
+        """Returns the size of the file; 0 for a pipe."""
         return 0 if self.is_stream else self.local.stat().st_size
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCapture(CapturePlace):
-    """A file in an object store or HDFS, by pyarrow's file systems."""
+    """A file in an object store or HDFS, opened by pyarrow's file systems."""
 
     storage: Storage
 
@@ -116,13 +116,13 @@ class StoredCapture(CapturePlace):
 
     @contextmanager
     def open(self) -> Iterator[ReadableFile]:
-        """The file in the store, which is read by ranges."""
+        """Opens the file in the store, which is read by ranges."""
         info = self._info()
         with self.storage.open_file() as file:
             yield _StoredFile(file, self.storage, info)
 
     def size_bytes(self) -> int:
-        """The size of the file in the store."""
+        """Returns the size of the file in the store."""
         return int(self._info().size)
 
     def _info(self) -> Any:
@@ -139,12 +139,12 @@ class _StoredFile:
         self._file, self._storage, self._info = file, storage, info
 
     def read(self, size: int = -1) -> bytes:
-        """As a file's."""
+        """Reads like a file."""
         with self._failures():
             return bytes(self._file.read(None if size < 0 else size))
 
     def readinto(self, target: memoryview) -> int:
-        """As a file's."""
+        """Reads like a file."""
         with self._failures():
             n = int(self._file.readinto(target))
         if not n and len(target):
@@ -152,16 +152,16 @@ class _StoredFile:
         return n
 
     def seekable(self) -> bool:
-        """Always: a store gives ranges."""
+        """Always true: stores support ranges."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """As a file's."""
+        """Seeks like a file."""
         with self._failures():
             return int(self._file.seek(offset, whence))
 
     def _check_same(self) -> None:
-        """Raises CaptureError where the file is no longer that which was opened: its ranges may be of two files."""
+        """Raises CaptureError where the file has changed since it was opened: ranges would come from two files."""
         now = self._storage.file_info()
         if (now.is_file, now.size, now.mtime_ns) != (True, self._info.size, self._info.mtime_ns):
             raise CaptureError(CHANGED, name=str(self._storage))
@@ -176,7 +176,7 @@ class _StoredFile:
             raise CaptureError(self._why(error), name=str(self._storage)) from error
 
     def _why(self, error: Exception) -> str:
-        """Why reading failed. What a store says of a file that was removed differs; so the store is asked."""
+        """Returns why reading failed. Stores report a removed file differently, so the store is queried."""
         with suppress(UsageError):
             if not self._storage.file_info().is_file:
                 return REMOVED
@@ -185,7 +185,7 @@ class _StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class WebCapture(CapturePlace):
-    """A file behind an https (or http) URL. The query of a URL that is signed is a secret: it is only sent."""
+    """A file behind an https (or http) URL. The query of a signed URL is a secret: it is sent, but never shown."""
 
     url: str = field(repr=False)
 
@@ -195,13 +195,13 @@ class WebCapture(CapturePlace):
         return without_secrets(self.url)
 
     def open(self) -> AbstractContextManager[ReadableFile]:
-        """The file by ranges; from its beginning on where the server gives none."""
+        """Opens the file by ranges; from its beginning on where the server does not support them."""
         from kafkascope_analyzer.read.http_file import HttpFile
 
         return HttpFile(self.url)
 
     def size_bytes(self) -> int:
-        """The size that the server says; 0 where it says none."""
+        """Returns the size according to the server; 0 where it sends none."""
         from kafkascope_analyzer.read.http_file import HttpFile
 
         with HttpFile(self.url) as file:
@@ -212,7 +212,7 @@ STANDARD_INPUT = StandardInput()
 
 
 def place_of(given: "str | Path | CapturePlace") -> CapturePlace:
-    """The capture that a path, a URI or `-` names; nothing is opened. Raises UsageError for a URI without a path."""
+    """Returns the capture for a path, a URI or `-`; nothing is opened. Raises UsageError for a URI without a path."""
     if isinstance(given, CapturePlace):
         return given
     if str(given) == "-":

@@ -1,7 +1,7 @@
-"""Joins what was read of the ranges of a plan, and says whether the plan was right.
+"""Joins the results of reading the ranges of a plan, and checks whether the plan was right.
 
-The first range of a file begins with the file's header. Where each further one begins at the byte behind the last
-record of the range before it, the ranges are, by induction, what one reading of the whole file gives.
+The first range of a file begins with the file's header. If each further one begins at the byte after the last record of
+the previous range, then by induction the ranges together equal one reading of the whole file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ from kafkascope_analyzer.read.source import CaptureInfo
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What the ranges give together. captures: in order; series: by capture, -1 where it has no packets; finder: what
-    found the series; packets_before: by capture and range, the packets of the capture before the range.
+    """The joined results of the ranges. captures: in order; series: by capture, -1 where it has no packets; finder: the
+    SeriesFinder of the series; packets_before: by capture and range, the packets of the capture before the range.
 
-    wrong_ends: times of the last packets of the captures, where the plan took a file for the wrong one's continuation;
-    wrong_joints: (capture, `first`) of the ranges that do not begin where the one before them ends. Where there is
-    either, nothing else is of use.
+    wrong_ends: times of the last packets of the captures, where the plan assumed that a file continues the wrong one;
+    wrong_joints: (capture, `first`) of the ranges that do not begin where the previous one ends. Where there are any of
+    these, the other results are invalid.
     """
 
     captures: list[CaptureInfo] = field(default_factory=list)
@@ -41,7 +41,7 @@ _NOTHING_EARLIER = EarlierSeries()
 
 
 def join(summaries: Sequence[RangeSummary], earlier: EarlierSeries = _NOTHING_EARLIER) -> Joined:
-    """Joins what was read of all ranges of a plan, and says where the plan was wrong. earlier: the series that the
+    """Joins the results of all ranges of a plan, and finds where the plan was wrong. earlier: the series that the
     captures of the plan may continue."""
     ordered = sorted(summaries, key=lambda each: (each.capture_id, each.number))
     joined, wrong, before = Joined(), set(), dict[int, int]()

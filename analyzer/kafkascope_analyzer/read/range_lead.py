@@ -1,8 +1,7 @@
-"""What comes before a place in a pcap file: the packets that the link layer has to remember there, and the record that
-begins at the place or behind it.
+"""The lead of a range in a pcap file: the packets before it that the link layer has to remember, and the first record
+that begins at or after it.
 
-Packets are not numbered in a file and their places are not listed, so the first of them is found by proof
-(parsers.capture.resume).
+A pcap file has no index of its packets, so the first one is found by proof (parsers.capture.resume).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,22 +18,22 @@ from kafkascope_parsers.errors import CaptureError
 from kafkascope_parsers.link.duplicates import COPY_NS, RECENT
 
 _LEAD_BYTES = 4 << 20
-"""Bytes that are read before a range, unless they turn out to be too few."""
+"""Bytes that are read before a range at first."""
 _MOST_LEAD_BYTES = 64 << 20
-"""Bytes that are read before a range at the most: those of COPY_NS at 10 Gbit/s."""
+"""Most bytes that are read before a range: those of COPY_NS at 10 Gbit/s."""
 _LEAD_PACKETS = 4 * RECENT
-"""Packets before a range that are enough: half of them may be copies, and some carry no TCP."""
+"""Number of packets before a range that suffices: half of them may be copies, and some carry no TCP."""
 _LEAD_NS = 4 * COPY_NS
-"""Time before a range that is enough: a copy comes within COPY_NS."""
+"""Time before a range that suffices: a copy comes within COPY_NS."""
 _LEAST_LEAD_PACKETS = 256
-"""Packets before a range at the least, whatever the time between them: what proves a copy may be older."""
+"""Fewest packets before a range, whatever the time between them: the packet that proves a copy may be older."""
 RECORD_BYTES = 1 << 20
-"""Bytes behind a range that are read for its last record. A record that is longer is left to the next range."""
+"""Bytes after a range that are read for its last record. A longer record is left to the next range."""
 
 
 class Lead(NamedTuple):
-    """Packets before a place in a pcap file, the bytes their offsets count in, and where the first record begins that
-    is not before it."""
+    """Packets before a byte of a pcap file, the bytes in which their offsets count, and the byte of the first record
+    that begins there or later."""
 
     buf: NDArray[np.uint8]
     packets: Packets
@@ -42,7 +41,7 @@ class Lead(NamedTuple):
 
 
 def lead_in(place: CapturePlace, byte: int | None) -> Lead | None:
-    """What comes before a byte of a pcap file (None: before its end), enough of it; None for other files. Raises
+    """Returns the lead before a byte of a pcap file (None: before its end); None for other files. Raises
     CaptureError."""
     reader = pcap_reader(place)
     if reader is None:
@@ -68,7 +67,7 @@ def _is_enough(packets: Packets) -> bool:
 
 
 def _read_lead(place: CapturePlace, first: int, end: int) -> Lead:
-    """The packets whose records begin in the bytes [first, end)."""
+    """Returns the packets whose records begin in the bytes [first, end)."""
     with place.open() as file:
         reader = open_reader(read_fully(file, HEAD_BYTES), str(place))
         assert isinstance(reader, PcapReader)
@@ -85,8 +84,8 @@ def _read_lead(place: CapturePlace, first: int, end: int) -> Lead:
 
 
 def _proved_packets(reader: PcapReader, buf: NDArray[np.uint8], end: int, *, is_all: bool) -> Iterator[Packets]:
-    """The packets in buf, as far as the place `end` or further. Where the reader is not at the beginning of the file,
-    from the first one on that can be proved. is_all: nothing follows buf in the file."""
+    """Yields the packets in buf up to `end` or further. Where the reader is not at the beginning of the file, they
+    begin with the first one that can be proved. is_all: whether buf reaches the end of the file."""
     at, is_proved = 0, reader.position == 0
     while True:
         if not is_proved:
@@ -96,7 +95,7 @@ def _proved_packets(reader: PcapReader, buf: NDArray[np.uint8], end: int, *, is_
                 return
         try:
             packets, n = reader.read_packets(buf, at, len(buf), True)
-        except CaptureError:  # a corrupt place: whoever reads the range before this one reports it
+        except CaptureError:  # a corrupt place, which the reading of the previous range reports
             is_proved = False
             continue
         at += n
@@ -113,7 +112,7 @@ def _joined_packets(parts: Sequence[Packets]) -> Packets:
 
 
 def pcap_reader(place: CapturePlace) -> PcapReader | None:
-    """The reader of a file that can be divided; None for any other."""
+    """Returns the reader of a file that can be divided; None for any other."""
     try:
         with place.open() as file:
             head = read_fully(file, HEAD_BYTES)
@@ -122,18 +121,18 @@ def pcap_reader(place: CapturePlace) -> PcapReader | None:
         reader = open_reader(head, str(place))
     except OSError as error:
         raise CaptureError(error.strerror or str(error), name=str(place)) from error
-    except CaptureError:  # a file without packets may stand in a series; whoever reads it says what it is
+    except CaptureError:  # a series may have a file without packets; its reading reports it
         return None
     return reader if isinstance(reader, PcapReader) else None
 
 
 def some_packets(packets: Packets, rows: slice) -> Packets:
-    """Some of the packets."""
+    """Returns the chosen packets."""
     return Packets(*(getattr(packets, name)[rows] for name in Packets.__slots__))
 
 
 def read_fully(file: ReadableFile, size: int) -> bytes:
-    """The next bytes; fewer only at the end of the file."""
+    """Reads the next bytes; fewer only at the end of the file."""
     data = bytearray()
     while len(data) < size:
         more = file.read(size - len(data))

@@ -1,8 +1,8 @@
-"""Ranges of captures, which can be read apart from each other.
+"""Divides captures into ranges that can be read independently.
 
-Only pcap files without compression are divided; any other file is one range. A plan is right where each range begins at
-the byte behind the last record of the range before it, and where each file follows the file whose end was read before
-it. Both are known when all is read (range_join); a plan that was wrong is made again with what is known by then.
+Only pcap files without compression are divided; any other file is one range. A plan is right if each range begins at
+the byte after the last record of the previous range, and if each file continues the file whose end was read before it.
+Both are known when everything was read (range_join); a wrong plan is made again with the facts known by then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,21 +17,22 @@ from kafkascope_analyzer.read.source import CaptureFile
 from kafkascope_parsers.link import LinkReader
 
 LEAST_RANGE_BYTES, MOST_RANGE_BYTES = 128 << 20, 512 << 20
-"""Bytes of a range: many times what has to be read before it, and a second of work, which is lost with a task."""
+"""Limits of the bytes of a range: many times the bytes that have to be read before it, and a second of work, which is
+lost with a task."""
 RANGES_A_TASK = 4
-"""Each of the tasks that run at a time reads so many ranges or more, so that they end together."""
+"""Fewest ranges for each of the parallel tasks, so that they end at about the same time."""
 _PEEK_BYTES = 1 << 16
 _MOST_OPENED = 16
-"""Files that are looked into at the same time: a store takes tens of milliseconds for each."""
+"""Most files that are opened at the same time to plan: a store takes tens of milliseconds for each."""
 _UNKNOWN_NS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureRange:
-    """Bytes [first, last) of the capture `capture_id` at `place`, by where records begin; last: None is the end of the
-    file. number: of the range in its file. previous: the number of the capture that it continues, and where that lies
-    or, of a capture that an earlier run has read, the state of the link layer at its end; None where it begins a
-    series, or for all but the first range of a file.
+    """Bytes [first, last) of the capture `capture_id` at `place`, measured at the beginnings of records; last: None is
+    the end of the file. number: number of the range in its file. previous: the number of the capture that it continues,
+    with its place or, for a capture that an earlier run has read, the state of the link layer at its end; None where it
+    begins a series, and for all but the first range of a file.
     """
 
     capture_id: int
@@ -44,7 +45,7 @@ class CaptureRange:
 
 
 def range_bytes_for(n_bytes: int, n_tasks: int) -> int:
-    """Bytes of the ranges of so many bytes of captures, of which n_tasks are read at a time."""
+    """Returns the bytes of a range for n_bytes of captures, of which n_tasks ranges are read in parallel."""
     return min(max(n_bytes // (n_tasks * RANGES_A_TASK), LEAST_RANGE_BYTES), MOST_RANGE_BYTES)
 
 
@@ -55,13 +56,13 @@ def plan_ranges(
     ends_ns: Mapping[int, int] | None = None,
     joints: frozenset[tuple[int, int]] = frozenset(),
 ) -> tuple[CaptureRange, ...]:
-    """Divides captures, which are in time order, into ranges of some range_bytes. ends_ns: the times of last packets
-    that are known, by capture; joints: (capture, `first`) of ranges that have to be one with the range before them.
+    """Divides captures, which are in time order, into ranges of about range_bytes. ends_ns: the known times of last
+    packets, by capture; joints: (capture, `first`) of ranges that have to be joined with the previous range.
 
     Raises CaptureError where a capture cannot be read.
     """
     inputs, first_id = to_read.places, len(to_read.before.captures)
-    if len(inputs) == 1:  # several have been looked into when they were put in order
+    if len(inputs) == 1:  # several inputs were opened already when they were put in order
         next(CaptureFile(inputs[0], _PEEK_BYTES).blocks(), None)
     previous = _previous_captures(to_read, ends_ns or {})
     ranges: list[CaptureRange] = []
@@ -77,7 +78,7 @@ def plan_ranges(
 def _merged(
     pairs: list[tuple[int, int | None]], capture_id: int, joints: frozenset[tuple[int, int]]
 ) -> list[tuple[int, int | None]]:
-    """The ranges of a capture, those at joints one with what is before them."""
+    """Returns the ranges of a capture, with those at joints joined with the previous one."""
     merged: list[tuple[int, int | None]] = []
     for first, last in pairs:
         if merged and (capture_id, first) in joints:
@@ -88,13 +89,13 @@ def _merged(
 
 
 def _starts(place: CapturePlace, range_bytes: int) -> list[int]:
-    """Where the ranges of a capture begin."""
+    """Returns the bytes at which the ranges of a capture begin."""
     return [0] if pcap_reader(place) is None else list(range(0, max(place.size_bytes(), 1), range_bytes))
 
 
 def _previous_captures(to_read: ToRead, ends_ns: Mapping[int, int]) -> dict[int, tuple[int, CapturePlace | LinkReader]]:
-    """The capture that each one continues, as far as it does. Where the end of a file is not known without reading it,
-    it is taken to be where the next file of a like name begins."""
+    """Returns the capture that each one continues, if any. Where the end of a file is not known without reading it, it
+    is assumed to be where the next file of a similar name begins."""
     inputs, before = to_read.places, to_read.before.series()
     if before.n_captures + len(inputs) == 1:
         return {}
@@ -116,12 +117,12 @@ def _previous_captures(to_read: ToRead, ends_ns: Mapping[int, int]) -> dict[int,
 
 
 def _next_alike(inputs: Sequence[CapturePlace], begins: Sequence[int], i: int) -> int:
-    """When the next file of a like name begins."""
+    """Returns the time at which the next file of a similar name begins."""
     alike = (j for j in range(i + 1, len(inputs)) if looks_alike(str(inputs[i]), str(inputs[j])))
     return next((begins[j] for j in alike), _UNKNOWN_NS)
 
 
 def _end_ns(place: CapturePlace) -> int | None:
-    """The time of the last packet of a file, where it can be known without reading all of it."""
+    """Returns the time of the last packet of a file, where it can be known without reading all of it."""
     lead = lead_in(place, None)
     return int(lead.packets.ts_ns[-1]) if lead is not None and len(lead.packets) else None

@@ -1,7 +1,7 @@
-"""Reads one range of a capture: blocks of TCP segments, and what was found in the range.
+"""Reads one range of a capture: blocks of TCP segments, and a summary.
 
-What comes before the range is read too, as far as the link layer's memory goes back (copies of packets, IP fragments),
-and then dropped.
+The packets before the range are read too, as far as the link layer's memory goes back (copies of packets, IP
+fragments), and then dropped.
 """
 
 from collections.abc import Iterator
@@ -21,15 +21,14 @@ from kafkascope_parsers.capture import HEAD_BYTES, CaptureReader, PcapReader, op
 from kafkascope_parsers.link import LinkReader
 
 _BETWEEN_FILES_NS = 1_000_000_000
-"""The last packets of a compressed file, for so long before the next file begins, are read as what comes before it."""
+"""Span at the end of a compressed file that is read as the lead of the next file."""
 
 
 @dataclass(slots=True)
 class RangeSummary:
-    """What was found in a range. first: the first byte that was asked for; first_byte: where its first record begins;
-    end_byte: where the record begins that follows its last one. previous: number of the capture whose end was read
-    before it, -1 where none was. begin_ns: the time of its first packet, None where there is none; info.kinds are what
-    its packets were.
+    """The summary of a range. first: the first requested byte; first_byte: the byte of its first record; end_byte: the
+    byte of the record after its last one. previous: number of the capture whose end was read before it, -1 for none.
+    begin_ns: the time of its first packet, None where there is none; info.kinds: its packets by kind.
     """
 
     capture_id: int
@@ -43,7 +42,7 @@ class RangeSummary:
 
 
 class RangeReading:
-    """One range of a capture as blocks of TCP segments. `summary` is complete when the blocks are through."""
+    """One range of a capture as blocks of TCP segments. `summary` is complete after the last block."""
 
     def __init__(self, part: CaptureRange, block_bytes: int = BLOCK_BYTES) -> None:
         self._part, self._block_bytes = part, block_bytes
@@ -51,11 +50,12 @@ class RangeReading:
         self.summary: RangeSummary | None = None
 
     def blocks(self) -> Iterator[ReadBlock]:
-        """Blocks whose packets are numbered from the range's first packet on, without a series. Raises CaptureError."""
+        """Yields blocks whose packets are numbered from the range's first packet on, without a series. Raises
+        CaptureError."""
         part, first_byte = self._part, 0
         if part.first:
             lead = lead_in(part.place, part.first)
-            assert lead is not None  # the plan divides only what can be divided
+            assert lead is not None  # the plan divides only files that have a lead
             self._link.read_segments(lead.buf, lead.packets)
             first_byte = lead.end_byte
         elif part.previous is not None:
@@ -82,15 +82,15 @@ class RangeReading:
         )
 
     def _link_behind(self, previous: CapturePlace | LinkReader) -> LinkReader:
-        """The state of the link layer at the end of the file that this one continues."""
+        """Returns the state of the link layer at the end of the file that this one continues."""
         if isinstance(previous, LinkReader):
-            return deepcopy(previous)  # the plan may be read again
+            return deepcopy(previous)  # a copy, because the plan may be read again
         return link_at_end(previous, first_packet(self._part.place)[0], self._block_bytes)
 
 
 def link_at_end(place: CapturePlace, from_ns: int, block_bytes: int = BLOCK_BYTES) -> LinkReader:
-    """The state of the link layer at the end of a capture, as far as packets of a file matter that begins at from_ns.
-    Raises CaptureError."""
+    """Returns the state of the link layer at the end of a capture, for a file that begins at from_ns. Raises
+    CaptureError."""
     link, lead = LinkReader(), lead_in(place, None)
     if lead is not None:
         link.read_segments(lead.buf, lead.packets)
@@ -104,7 +104,7 @@ def link_at_end(place: CapturePlace, from_ns: int, block_bytes: int = BLOCK_BYTE
 
 
 class _RangeFile(CaptureFile):
-    """A part of a pcap file, from where a record begins. `end_byte` is known when the blocks are through."""
+    """A part of a pcap file that begins with a record. `end_byte` is known after the last block."""
 
     def __init__(self, part: CaptureRange, first_byte: int, block_bytes: int) -> None:
         super().__init__(part.place, block_bytes, may_be_empty=part.may_be_empty)
@@ -112,7 +112,7 @@ class _RangeFile(CaptureFile):
         self.end_byte = first_byte
 
     def _blocks_of(self, file: ReadableFile) -> Iterator[Block]:
-        """As of a whole file; the packets of the records that begin in the range."""
+        """Yields blocks as of a whole file, with the packets of the records that begin in the range."""
         last = self._part.last
         reader = open_reader(read_fully(file, HEAD_BYTES), self.info.path)
         assert isinstance(reader, PcapReader)
@@ -125,7 +125,7 @@ class _RangeFile(CaptureFile):
         if last is not None and self._first >= last:
             return
         limit = None if last is None else last - self._first + RECORD_BYTES
-        n_bytes = self._block if limit is None else min(self._block, limit + 1)  # one more: to see the end
+        n_bytes = self._block if limit is None else min(self._block, limit + 1)  # one byte more, to see the end
         window = Window(_UpTo(file, limit), OneBuffer(max(n_bytes, HEAD_BYTES)))
         while True:
             packets, consumed = self._read(reader, window)
@@ -145,13 +145,13 @@ class _RangeFile(CaptureFile):
                 if not window.final:
                     window.more()
                 elif last is not None or not self._goes_on(reader, window):
-                    break  # the next range begins where a record begins that is not whole here
+                    break  # the next range begins with the record that is not whole here
         if last is None:
             self.end_byte = reader.position + window.filled - window.start
         self.info.size_bytes = self.end_byte - self._first
 
     def _digest(self, file: ReadableFile) -> str | None:
-        """The first range digests the file."""
+        """Returns the digest, which only the first range of a file computes."""
         return super()._digest(file) if self._part.first == 0 else None
 
     def _may_pass_over(self, reader: CaptureReader) -> bool:
@@ -160,7 +160,7 @@ class _RangeFile(CaptureFile):
 
 
 class _UpTo:
-    """A file up to a byte, at which it seems to end. See `Unpacked`."""
+    """A file that seems to end at a given byte. See `Unpacked`."""
 
     problem: str | None = None
 
@@ -168,7 +168,7 @@ class _UpTo:
         self._file, self._left = file, n_bytes
 
     def readinto(self, target: memoryview) -> int:
-        """As `Unpacked.readinto`."""
+        """Reads like `Unpacked.readinto`."""
         if self._left is not None:
             target = target[: self._left]
         n = self._file.readinto(target) or 0

@@ -1,4 +1,4 @@
-"""Reads the inputs once, whatever the number of processes: blocks of TCP segments, each with its series."""
+"""Reads the inputs once, whatever the number of processes: yields blocks of TCP segments, each with its series."""
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -19,9 +19,9 @@ from kafkascope_parsers.link import Datagram, LinkReader, Segments
 
 @dataclass(frozen=True, slots=True)
 class ReadBlock:
-    """Segments of a part of a file, the bytes that their offsets count in (uint8, valid until the next block is asked
-    for), and the datagrams of port 53 among them. series: 0, 1, ...; capture_id: the file's number; secrets: that the
-    file carries, in this part or since the block before.
+    """Segments of a part of a file, the bytes in which their offsets count (uint8, valid until the next block is
+    requested), and the datagrams of port 53 among them. series: 0, 1, ...; capture_id: the file's number; secrets:
+    secrets in the file, in this part or since the previous block.
     """
 
     series: int
@@ -34,15 +34,15 @@ class ReadBlock:
 
 @dataclass(slots=True)
 class ReadSoFar:
-    """What is known of the captures that were read: the files, which series there are, and for each series the state of
-    the link layer. A `Reading` goes on from here."""
+    """The state after the captures that were read: the files, the series, and for each series the state of the link
+    layer. A `Reading` continues from here."""
 
     captures: list[CaptureInfo] = field(default_factory=list)
     finder: SeriesFinder = field(default_factory=SeriesFinder)
     links: list[LinkReader] = field(default_factory=list)
 
     def series(self) -> "EarlierSeries":
-        """What a file of a later run is compared with."""
+        """The series with which a file of a later run is compared."""
         number = {info.path: i for i, info in enumerate(self.captures)}
         last_captures = tuple(number[path] for path in self.finder.last_paths)
         return EarlierSeries(len(self.captures), last_captures, deepcopy(self.finder))
@@ -50,8 +50,8 @@ class ReadSoFar:
 
 @dataclass(frozen=True, slots=True)
 class EarlierSeries:
-    """The series of the captures that earlier runs have read: how many captures there are, the number of the last one
-    of each series, and what finds the series of a later file."""
+    """The series of the captures that earlier runs have read: the number of captures, the number of the last one of
+    each series, and the SeriesFinder for later files."""
 
     n_captures: int = 0
     last_captures: tuple[int, ...] = ()
@@ -60,19 +60,19 @@ class EarlierSeries:
 
 @dataclass(frozen=True, slots=True)
 class ToRead:
-    """Captures to read, in time order, and what was read before them."""
+    """Captures to read, in time order, and the state after those that were read before."""
 
     places: tuple[CapturePlace, ...]
     before: ReadSoFar = field(default_factory=ReadSoFar)
 
     @classmethod
     def of(cls, inputs: Sequence[CapturePlace | Path | str]) -> "ToRead":
-        """Captures before which nothing was read."""
+        """Returns captures before which nothing was read."""
         return cls(tuple(map(place_of, inputs)))
 
 
 class Reading:
-    """Reads captures. captures is complete when the blocks are through; it begins with those that were read before."""
+    """Reads captures. captures is complete after the last block; it begins with those that were read before."""
 
     def __init__(self, inputs: ToRead, buffers: Buffers) -> None:
         self.captures = inputs.before.captures
@@ -83,19 +83,19 @@ class Reading:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the files that were read, as they lie there."""
+        """Bytes of the stored files that were read."""
         return sum(info.size_bytes for info in self.captures[self._n_before :])
 
     @property
     def limits_hit(self) -> dict[str, int]:
-        """What was left out below TCP."""
+        """How much was left out below TCP, by limit."""
         return limits_hit_below_tcp(self.captures)
 
     def network_times(self) -> None:
-        """Each connection was seen at one point: nothing was measured."""
+        """None: with one capture point there is nothing to measure."""
 
     def blocks(self) -> Iterator[ReadBlock]:
-        """Blocks in the order of the files. Raises CaptureError when a file cannot be read."""
+        """Yields blocks in the order of the files. Raises CaptureError when a file cannot be read."""
         for capture_id, place in enumerate(self._inputs, self._n_before):
             file = CaptureFile(place, may_be_empty=self._n_before + len(self._inputs) > 1, buffers=self._buffers)
             self.captures.append(file.info)
@@ -118,6 +118,6 @@ class Reading:
 
 
 def limits_hit_below_tcp(captures: Sequence[CaptureInfo]) -> dict[str, int]:
-    """What was left out of captures below TCP, by the names of hit_limits."""
+    """Returns how much of captures was left out below TCP, by the names of hit_limits."""
     kinds = [info.kinds for info in captures]
     return {FRAGMENTS: sum(k.over_limit for k in kinds), DATAGRAMS: sum(k.datagrams_left_out for k in kinds)}

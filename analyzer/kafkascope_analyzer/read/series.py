@@ -1,9 +1,9 @@
-"""Which files continue which: the order of a rotated series, and capture points that recorded at the same time.
+"""Groups files into series: the order of a rotated series, and capture points that recorded at the same time.
 
-Names say little (tcpdump -C counts up, -G writes dates, a ring starts over), so the first packet's time decides. A file
-continues the series whose last file ended before it begins; one that overlaps every series is of another capture point
-and begins a series of its own. That is found out while reading: when a file's turn comes, all that began before it are
-read to their ends.
+Names are not reliable (tcpdump -C counts up, -G writes dates, a ring starts over), so the first packet's time decides.
+A file continues the series whose last file ended before it begins; one that overlaps every series comes from another
+capture point and begins a series of its own. This is determined while reading: before a file is read, all files that
+began earlier were read to their ends.
 """
 
 import re
@@ -23,10 +23,10 @@ order. Never by more than half of the shorter one."""
 
 
 def in_time_order(inputs: Sequence[CapturePlace | Path | str]) -> tuple[CapturePlace, ...]:
-    """Files by their first packet's time, then by name; those without packets come first. Raises CaptureError when one
-    cannot be read, UsageError where two begin with the same packet.
+    """Sorts files by their first packet's time, then by name; those without packets come first. Raises CaptureError
+    when one cannot be read, UsageError where two begin with the same packet.
 
-    A pipe can be read only once, so where there is one the order given stays.
+    A pipe can be read only once, so where there is one the given order is kept.
     """
     places = tuple(map(place_of, inputs))
     if len(places) < 2 or any(place.is_stream for place in places):
@@ -40,7 +40,7 @@ def in_time_order(inputs: Sequence[CapturePlace | Path | str]) -> tuple[CaptureP
 
 
 def first_packet(place: CapturePlace) -> tuple[int, bytes]:
-    """The time of a file's first packet and the packet; zero where there is none."""
+    """Returns the time of a file's first packet and the packet; zero where there is none."""
     for block in CaptureFile(place, _PEEK_BYTES, may_be_empty=True).blocks():
         at, n = int(block.packets.offset[0]), int(block.packets.caplen[0])
         return int(block.packets.ts_ns[0]), block.buf[at : at + n].tobytes()
@@ -48,7 +48,7 @@ def first_packet(place: CapturePlace) -> tuple[int, bytes]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts cap2 before cap10."""
+    """Returns a sort key that puts cap2 before cap10."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -62,14 +62,14 @@ class _Last:
 
 
 class SeriesFinder:
-    """Says for one file after the other, in time order, which series it belongs to: 0, 1, ..."""
+    """Finds the series of one file after the other, in time order: 0, 1, ..."""
 
     def __init__(self) -> None:
         self._series: list[_Last] = []
 
     def series_of(self, place: CapturePlace | Path | str, first_ns: int) -> int:
-        """The series of a file, when its first packet (its time) was read. A number one above all so far: a new
-        one."""
+        """Returns the series of a file, when its first packet (its time) was read. A number greater than all before is
+        a new series."""
         open_to = [i for i, last in enumerate(self._series) if _continues(last, first_ns)]
         if not open_to:
             self._series.append(_Last(str(place), first_ns, first_ns))
@@ -80,15 +80,15 @@ class SeriesFinder:
 
     @property
     def last_paths(self) -> list[str]:
-        """The path of the last file of each series."""
+        """Returns the path of the last file of each series."""
         return [last.path for last in self._series]
 
     def ended(self, series: int, info: CaptureInfo) -> None:
-        """Takes down where the series' last file ended."""
+        """Notes the end of the series' last file."""
         self.ended_at(series, info.end_ts_ns or self._series[series].first_ns)
 
     def ended_at(self, series: int, end_ns: int) -> None:
-        """Takes down the time of the last packet of the series' last file."""
+        """Notes the time of the last packet of the series' last file."""
         self._series[series].end_ns = end_ns
 
 
@@ -97,13 +97,13 @@ def _continues(last: _Last, first_ns: int) -> bool:
 
 
 def _likeness(last: _Last, path: str) -> tuple[bool, int, int]:
-    """How much a file looks like the next of a series: the same name but for its numbers; a longer common beginning;
-    less time between them."""
+    """Returns how much a file looks like the next of a series: the same name except for its numbers; a longer common
+    prefix; less time between them."""
     same = looks_alike(last.path, path)
     differs = (i for i, (one, other) in enumerate(zip(last.path, path, strict=False)) if one != other)
     return same, next(differs, min(len(last.path), len(path))), last.end_ns
 
 
 def looks_alike(one: str, other: str) -> bool:
-    """Whether two paths are the same but for the numbers in them."""
+    """Whether two paths are equal except for the numbers in them."""
     return re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other)

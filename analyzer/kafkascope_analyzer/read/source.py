@@ -1,7 +1,8 @@
-"""The packets of a capture, as blocks of bytes with their packets. Where a capture is, and how it is opened: place.py.
+"""The packets of a capture, as blocks of bytes with their packets. For the place of a capture and how it is opened, see
+place.py.
 
-One buffer serves all blocks of a file, so memory does not grow with the file: a
-block is valid until the next one is asked for.
+One buffer serves all blocks of a file, so memory does not grow with the file: a block is valid until the next one is
+requested.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ from kafkascope_parsers.errors import CaptureError
 from kafkascope_parsers.link import PacketCounts
 
 BLOCK_BYTES = 48 << 20
-"""Bytes read at a time. Larger ones leave the processor's caches between the stages and are slower, not faster."""
+"""Bytes read at a time. Larger blocks leave the processor's caches between the stages and are slower, not faster."""
 
 LAST_PACKET_CUT = "the last packet is not whole: the file is still being written, or its disk was full"
 LONGER_THAN_FILE = "a packet that says it is longer than the file"
@@ -41,7 +42,7 @@ _DIGEST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Bytes of a capture (uint8, filled part only) and the packets whose offsets count in them."""
+    """Bytes of a capture (uint8, only the filled part) and the packets whose offsets count in them."""
 
     buf: NDArray[np.uint8]
     packets: Packets
@@ -50,8 +51,8 @@ class Block:
 def _with_earlier_times(
     ts_ns: NDArray[np.int64], outside: NDArray[np.bool_], before_ns: int | None
 ) -> NDArray[np.int64]:
-    """The times, with that of the last one inside before it for each that is outside; before_ns: of the block before.
-    Without one before, the first one inside counts.
+    """Returns the times, with an invalid time replaced by the last valid one before it; before_ns: the last one of the
+    previous block. Without one before, the first valid one counts.
     """
     inside = np.flatnonzero(~outside)
     first = before_ns if before_ns is not None else int(ts_ns[inside[0]]) if len(inside) else 0
@@ -61,17 +62,16 @@ def _with_earlier_times(
 
 @dataclass(slots=True)
 class CaptureInfo:
-    """What is known of a capture after (and, growing, while) it was read.
+    """Facts about a capture after (and, growing, while) it was read.
 
-    n_truncated counts packets cut by the snap length; n_dropped is None where the file does not say; sha256 is over the
-    first and last MiB of the file as it lies there, None for a pipe; size_bytes is what was read of it. cut_at_byte is
-    the first place in the unpacked capture that could not be read, None where there is none; unread_bytes counts what
-    was passed over there and further on. end_ts_ns is the time of the file's last packet, which is not always the
-    latest, and begin_ts_ns that of its first one. n_wrong_times counts packets whose time cannot be; n_leaps how often
-    the time leaps from one packet to the next (time_leaps), between which lie the spans. names are (address, name) that
-    the file itself gives; kinds: what its packets were, once the link layer has read them. clock: that of the file's
-    capture point, where there are points; the times are then corrected by it. clock_ahead_ns: how far it was ahead at
-    the first packet.
+    n_truncated counts packets cut by the snap length; n_dropped is None where the file does not have it; sha256 is over
+    the first and last MiB of the stored file, None for a pipe; size_bytes is the number of bytes read. cut_at_byte is
+    the first byte in the unpacked capture that could not be read, None where there is none; unread_bytes counts the
+    bytes skipped there and later. end_ts_ns is the time of the file's last packet, which is not always the latest, and
+    begin_ts_ns that of its first one. n_wrong_times counts packets with an impossible time; n_leaps counts leaps of the
+    time from one packet to the next (time_leaps), which separate the spans. names are pairs (address, name) in the
+    file; kinds: its packets by kind, once the link layer has read them. clock: clock of the file's capture point, where
+    there are points, by which the times are then corrected. clock_ahead_ns: how far it was ahead at the first packet.
     """
 
     path: str
@@ -101,7 +101,7 @@ class CaptureInfo:
     _n_cuts: int = 0
 
     def take(self, packets: Packets, reader: CaptureReader) -> None:
-        """Counts the packets of a block. One whose time cannot be gets the time of the packet before it."""
+        """Counts the packets of a block. A packet with an impossible time gets the time of the previous packet."""
         self.linktypes, self.snaplen, self.n_dropped = list(reader.linktypes), reader.snaplen, reader.n_dropped
         if not len(packets):
             return
@@ -114,7 +114,7 @@ class CaptureInfo:
         self.add_times(packets.ts_ns)
 
     def add_times(self, ts_ns: NDArray[np.int64]) -> None:
-        """Adds the times of packets that follow; at least one."""
+        """Adds the times of the next packets; at least one."""
         first, last = int(ts_ns.min()), int(ts_ns.max())
         self.n_leaps += count_leaps(ts_ns, first, last, self.end_ts_ns)
         self.spans = joined_spans((*self.spans, *spans_of(ts_ns, first, last)))
@@ -124,7 +124,7 @@ class CaptureInfo:
         self.end_ts_ns = int(ts_ns[-1])
 
     def set_clock(self, clock: PointClock) -> None:
-        """Corrects the times by the clock of the capture point, when the file was read."""
+        """Corrects the times by the clock of the capture point, after the file was read."""
         self.clock = clock
         self.clock_ahead_ns = int(clock.ahead(np.array([self.first_ts_ns or clock.at_ns[0]], np.int64))[0])
         for name in ("first_ts_ns", "last_ts_ns", "end_ts_ns"):
@@ -135,14 +135,14 @@ class CaptureInfo:
         self.spans = joined_spans((int(first), int(last)) for first, last in edges)
 
     def note_cut(self, byte: int, n_unread: int, why: str) -> None:
-        """Takes down a place that could not be read."""
+        """Notes a byte that could not be read."""
         if self.cut_at_byte is None:
             self.cut_at_byte, self._cut = byte, why
         self.unread_bytes += n_unread
         self._n_cuts += 1
 
     def add(self, later: "CaptureInfo") -> None:
-        """Adds what is known of the part of the file that follows."""
+        """Adds the facts about the next part of the file."""
         self.n_packets += later.n_packets
         self.n_truncated += later.n_truncated
         self.size_bytes += later.size_bytes
@@ -164,23 +164,23 @@ class CaptureInfo:
 
     @property
     def cut_why(self) -> str | None:
-        """Why the place at cut_at_byte could not be read, and at how many more the same happened."""
+        """Why the byte at cut_at_byte could not be read, and how often the same happened later."""
         more = self._n_cuts - 1
         places = "" if more < 1 else f" (and {more:,} more {'place' if more == 1 else 'places'})"
         return self._cut and self._cut + places
 
 
 def _of_known(choose: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
-    """The chosen of two numbers, either of which may not be known."""
+    """Returns the chosen of two numbers, either of which may not be known."""
     if one is None or other is None:
         return one if other is None else other
     return choose(one, other)
 
 
 class CaptureFile:
-    """One capture. Iterate `blocks`; `info` is complete when they are through.
+    """One capture. Iterate `blocks`; `info` is complete after the last one.
 
-    `take_secrets` gives the secrets that the file itself carries: one comes before the packets that need it.
+    `take_secrets` returns the secrets in the file: each comes before the packets that need it.
     """
 
     def __init__(
@@ -191,8 +191,9 @@ class CaptureFile:
         may_be_empty: bool = False,
         buffers: Buffers | None = None,
     ) -> None:
-        """buffers: where blocks are to lie, instead of one buffer of block_bytes. may_be_empty: a file that ends before
-        its first packet is one without packets, as in a series whose next file was just begun; else it is an error."""
+        """buffers: where blocks are stored, instead of one buffer of block_bytes. may_be_empty: whether a file that
+        ends before its first packet counts as one without packets, as in a series whose next file was just begun; else
+        it is an error."""
         self._place = place_of(place)
         self.info = CaptureInfo(str(self._place))
         self._secrets: list[Secrets] = []
@@ -201,14 +202,14 @@ class CaptureFile:
         self._block_bytes, self._buffers = block_bytes, buffers
 
     def take_secrets(self) -> tuple[Secrets, ...]:
-        """The secrets in the part of the file that was read since the last call."""
+        """Returns the secrets in the part of the file that was read since the last call."""
         fresh = tuple(self._secrets[self._n_taken :])
         self._n_taken = len(self._secrets)
         return fresh
 
     def blocks(self) -> Iterator[Block]:
-        """The capture's blocks. Raises CaptureError before the first packet; what cannot be read behind it is passed
-        over, and `info` says so. Raises CaptureError or UsageError where a store or a server fails."""
+        """Yields the capture's blocks. Raises CaptureError before the first packet; unreadable bytes after it are
+        skipped, and `info` reports them. Raises CaptureError or UsageError where a store or a server fails."""
         try:
             with self._place.open() as file:
                 self.info.sha256 = self._digest(file)
@@ -237,15 +238,15 @@ class CaptureFile:
                 return
 
     def _may_pass_over(self, reader: CaptureReader) -> bool:
-        """Whether there was a packet before a corrupt place: without one, the file is no capture."""
+        """Whether there was a packet before a corrupt byte: without one, the file is not a capture."""
         return reader.n_packets > 0
 
     def _digest(self, file: ReadableFile) -> str | None:
-        """What `info` says of the file's contents."""
+        """Returns the digest for `info`."""
         return _digest(file)
 
     def _open(self, window: Window) -> CaptureReader | None:
-        """The reader for the file's format; None for a file that has none yet, where that may be."""
+        """Returns the reader for the file's format; None for an empty file, where that is allowed."""
         head = window.buf[: min(window.filled, HEAD_BYTES)].tobytes()
         try:
             if not head and window.problem:
@@ -260,7 +261,7 @@ class CaptureFile:
         return reader
 
     def _read(self, reader: CaptureReader, window: Window) -> tuple[Packets, int]:
-        """The next packets, and how many bytes they took. Passes over what is corrupt, once there was a packet."""
+        """Returns the next packets, and how many bytes they took. Skips corrupt bytes, once there was a packet."""
         while True:
             try:
                 return reader.read_packets(window.buf, window.start, window.filled, window.final)
@@ -270,7 +271,7 @@ class CaptureFile:
                 self._pass_over(reader, window, error.why)
 
     def _pass_over(self, reader: CaptureReader, window: Window, why: str) -> None:
-        """Goes to the next record that can be proved to be one, or to the file's end."""
+        """Goes to the next record that can be proved, or to the file's end."""
         self.info.note_cut(reader.position, 0, why)
         while True:
             n, found = reader.pass_over(window.buf, window.start, window.filled, window.final)
@@ -281,8 +282,8 @@ class CaptureFile:
             window.more()
 
     def _goes_on(self, reader: CaptureReader, window: Window) -> bool:
-        """Notes what the end of the file left of a last record; True where that record's length was a lie and others
-        follow in what seemed to be a part of it."""
+        """Notes the rest of a last record at the end of the file; returns True where the record's length was wrong and
+        other records follow in its supposed bytes."""
         place, rest = reader.position, window.filled - window.start
         n, found = rest, False
         if rest and self._may_pass_over(reader):
@@ -294,17 +295,17 @@ class CaptureFile:
 
 
 def iter_blocks(place: CapturePlace | Path | str, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-    """The blocks of a capture, `-` for standard input. A block is valid until the next. Raises CaptureError."""
+    """Yields the blocks of a capture, `-` for standard input. A block is valid until the next. Raises CaptureError."""
     return CaptureFile(place, block_bytes).blocks()
 
 
 def begins_as_capture(place: CapturePlace) -> bool:
-    """Whether the first bytes of a file, once it is unpacked, are those of a capture. Raises OSError."""
+    """Whether the first bytes of a file, after decompression, are those of a capture. Raises OSError."""
     return is_capture(first_bytes(place, HEAD_BYTES))
 
 
 def first_bytes(place: CapturePlace, n_bytes: int) -> bytes:
-    """The first bytes of a file, once it is unpacked; fewer where it is shorter or damaged. Raises OSError."""
+    """Returns the first bytes of a file, after decompression; fewer where it is shorter or damaged. Raises OSError."""
     with place.open() as file:
         packed = FileWithHead(file, HEAD_BYTES)
         window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(n_bytes))
@@ -312,7 +313,7 @@ def first_bytes(place: CapturePlace, n_bytes: int) -> bytes:
 
 
 def digest_of(place: CapturePlace) -> str | None:
-    """As `CaptureInfo.sha256`. Raises CaptureError when the file cannot be read."""
+    """Returns the digest, as in `CaptureInfo.sha256`. Raises CaptureError when the file cannot be read."""
     try:
         with place.open() as file:
             return _digest(file)
@@ -321,8 +322,8 @@ def digest_of(place: CapturePlace) -> str | None:
 
 
 def _digest(file: ReadableFile) -> str | None:
-    """SHA-256 of the first and the last MiB, the file read from its beginning after it. None for what cannot be
-    sought."""
+    """Returns SHA-256 over the first and the last MiB, and goes back to the file's beginning. None for a file that is
+    not seekable."""
     if not file.seekable():
         return None
     digest = hashlib.sha256(file.read(_DIGEST_BYTES))

@@ -1,5 +1,5 @@
-"""Leaps in the times of a file's packets: the clock was set while the file was recorded, or its times are wrong. How
-long it took from one side of a leap to the other, nobody knows.
+"""Leaps in the times of a file's packets: the clock was set while the file was recorded, or its times are wrong. The
+real time across a leap is not known.
 """
 
 from collections.abc import Iterable
@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAP_NS = 30 * 86_400 * 10**9
-"""No file goes on after a month without a packet: clients refresh their metadata every few minutes, and brokers close
-connections that are idle for ten."""
+"""Shortest leap: a month without packets in a file cannot be real, because clients refresh their metadata every few
+minutes, and brokers close connections that are idle for ten."""
 Spans = tuple[tuple[int, int], ...]
-"""First and last time of each part of a file that has no leap, sorted, LEAP_NS or more apart. At most some 1,600 fit
-into the times that packets may have."""
+"""First and last time of each part of a file without a leap, sorted, LEAP_NS or more apart. At most some 1,600 fit into
+the possible times of packets."""
 
 
 def spans_of(ts_ns: NDArray[np.int64], first: int, last: int) -> Spans:
-    """The spans of times of which the first and the last are known: one, where they are close to each other."""
+    """Returns the spans of times with a known first and last: one, where they are close to each other."""
     if last - first < LEAP_NS:
         return ((first, last),)
     ordered = np.sort(ts_ns)
@@ -26,7 +26,7 @@ def spans_of(ts_ns: NDArray[np.int64], first: int, last: int) -> Spans:
 
 
 def joined_spans(spans: Iterable[tuple[int, int]]) -> Spans:
-    """The spans of several parts of a file, as spans of the whole file."""
+    """Returns the spans of several parts of a file, as spans of the whole file."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(spans):
         if joined and first - joined[-1][1] < LEAP_NS:
@@ -37,8 +37,8 @@ def joined_spans(spans: Iterable[tuple[int, int]]) -> Spans:
 
 
 def count_leaps(ts_ns: NDArray[np.int64], first: int, last: int, before_ns: int | None) -> int:
-    """How often the time goes forward or back by LEAP_NS or more from one packet to the next. first, last: least and
-    greatest time; before_ns: of the packet before these."""
+    """Returns how often the time goes forward or back by LEAP_NS or more from one packet to the next. first, last:
+    smallest and greatest time; before_ns: time of the packet before these."""
     earlier = ts_ns[0] if before_ns is None else before_ns
     if max(last, earlier) - min(first, earlier) < LEAP_NS:
         return 0

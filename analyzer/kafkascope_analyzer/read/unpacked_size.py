@@ -1,15 +1,16 @@
-"""The unpacked size of captures. Loads no kernels: `analyze` launches Spark's JVM by this size before it loads them."""
+"""Estimates the unpacked size of captures. Loads no kernels: `analyze` launches Spark's JVM by this size before it
+loads them."""
 
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile
 from kafkascope_parsers.compression import LONGEST_MAGIC, compression_of
 from kafkascope_parsers.errors import CaptureError
 
 PACKED_TO = 6
-"""Unpacked bytes of a compressed capture for each byte of its file, estimated."""
+"""Estimated unpacked bytes per byte of a compressed capture."""
 
 
 def unpacked_bytes(place: CapturePlace) -> int:
-    """About how many bytes a file has once it is unpacked. Raises CaptureError when it cannot be read."""
+    """Returns about how many bytes a file has after decompression. Raises CaptureError when it cannot be read."""
     try:
         with place.open() as file:
             packed = compression_of(_first_bytes(file)) != "none"
@@ -19,7 +20,8 @@ def unpacked_bytes(place: CapturePlace) -> int:
 
 
 def _first_bytes(file: ReadableFile) -> bytes:
-    """The first LONGEST_MAGIC bytes of a file, by which compressions are told apart; fewer of a shorter file."""
+    """Returns the first LONGEST_MAGIC bytes of a file, by which compressions are recognised; fewer for a
+    shorter file."""
     head = b""
     while len(head) < LONGEST_MAGIC and (more := file.read(LONGEST_MAGIC - len(head))):
         head += more

@@ -1,4 +1,4 @@
-"""The stretch of a capture that is in memory: a buffer, filled anew from behind what was not consumed."""
+"""The part of a capture that is in memory: a buffer that is refilled after the bytes that were not consumed."""
 
 from typing import Protocol
 
@@ -10,25 +10,25 @@ from kafkascope_parsers.compression import Unpacked
 
 
 class Buffers(Protocol):
-    """Where a window finds room. All buffers are of one size."""
+    """Provides buffers for a window. All buffers have one size."""
 
     def next(self) -> NDArray[np.uint8]:
-        """A buffer (uint8) that may be written to; the one that was given before, if nobody reads that any more."""
+        """Returns a buffer (uint8) that may be written to; the previous one, if nobody reads it any more."""
 
 
 class OneBuffer:
-    """The same buffer for ever: a block is valid until the next."""
+    """Always provides the same buffer: a block is valid until the next."""
 
     def __init__(self, n_bytes: int) -> None:
         self._buf: NDArray[np.uint8] = np.empty(n_bytes, np.uint8)
 
     def next(self) -> NDArray[np.uint8]:
-        """The buffer."""
+        """Returns the buffer."""
         return self._buf
 
 
 class Window:
-    """buf[start:filled] is what comes next (uint8); final: no more follows. The caller moves `start`."""
+    """buf[start:filled] are the next bytes (uint8); final: whether no more follow. The caller advances `start`."""
 
     def __init__(self, source: Unpacked, buffers: Buffers) -> None:
         self._buffers = buffers
@@ -45,8 +45,8 @@ class Window:
         return self._failure or self._source.problem
 
     def more(self) -> None:
-        """Moves what was not consumed to the front and fills the rest; a record larger than the buffer gets a larger
-        one."""
+        """Moves the bytes that were not consumed to the front and fills the rest; a record larger than the buffer gets
+        a larger buffer."""
         rest = self.filled - self.start
         if rest == len(self.buf):
             self.buf = np.concatenate([self.buf, np.empty(min(len(self.buf), RECORD_LIMIT), np.uint8)])

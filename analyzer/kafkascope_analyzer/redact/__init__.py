@@ -1,4 +1,4 @@
-"""Redaction: a dataset with pseudonyms in the place of all names, from which reports can be shown to strangers.
+"""Redaction: a dataset with pseudonyms in place of all names, from which reports can be shown to strangers.
 
 key_file       the secret that pseudonyms are made with, and what each stands for
 pseudonyms     text -> pseudonym: the same for the same text, wherever it stands

@@ -1,8 +1,8 @@
-"""Pseudonyms of IP addresses: other addresses that are valid too, one for each, by a permutation with a key.
+"""Pseudonyms of IP addresses: other valid addresses, unique for each, by a keyed permutation.
 
-A Feistel network of eight rounds with HMAC-SHA256 is a permutation of all numbers of that width; what falls outside of
-the addresses that hosts may have goes through it again ("cycle walking"), so it is one of these too (as in NIST SP
-800-38G, which does the same with AES).
+A Feistel network of eight rounds with HMAC-SHA256 is a permutation of all numbers of that width; a result outside of
+the addresses that hosts may have is permuted again ("cycle walking"), until it is one of them (as in NIST SP 800-38G,
+which does the same with AES).
 """
 
 import hmac
@@ -10,11 +10,11 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 _ROUNDS = 8
 _GLOBAL_UNICAST = 1
-"""2000::/3: the first three bits of addresses of hosts."""
+"""2000::/3: the first three bits of host addresses."""
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """The address that a text is; None where it is none."""
+    """Returns the address in a text; None where it is not one."""
     if not text or len(text) > 45 or not (text[0].isalnum() or text[0] == ":"):
         return None
     try:
@@ -24,8 +24,8 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def other_address(address: IPv4Address | IPv6Address, key: bytes) -> IPv4Address | IPv6Address:
-    """The address that stands for another one. Those that name no host of a network (loopback, unspecified, multicast,
-    link-local of IPv6) stay as they are."""
+    """Returns the pseudonym of an address. Addresses that name no host of a network (loopback, unspecified, multicast,
+    link-local of IPv6) stay unchanged."""
     if address.is_loopback or address.is_unspecified or address.is_multicast:
         return address
     if isinstance(address, IPv4Address):
@@ -51,7 +51,7 @@ def _walk(number: int, bits: int, key: bytes) -> int:
 
 
 def _permuted(number: int, bits: int, key: bytes) -> int:
-    """Another number of so many bits, one for each."""
+    """Returns a number with the same number of bits, unique for each."""
     half = bits // 2
     left, right = number >> half, number & ((1 << half) - 1)
     for step in range(_ROUNDS):
@@ -61,6 +61,6 @@ def _permuted(number: int, bits: int, key: bytes) -> int:
 
 
 def _hashed_bits(number: int, key: bytes) -> int:
-    """125 bits that stand for an IPv6 address: of a hash, as there are too many for two to be the same."""
+    """Returns 125 bits for an IPv6 address, from a hash: they are so many that collisions are improbable."""
     digest = hmac.digest(key, b"address6" + number.to_bytes(16, "big"), "sha256")
     return int.from_bytes(digest, "big") >> (256 - 125)

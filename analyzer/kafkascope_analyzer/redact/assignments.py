@@ -1,6 +1,6 @@
-"""Topics inside of what members of a classic consumer group send each other: the same bytes with pseudonyms.
+"""Replaces the topics in the messages between members of a classic consumer group by pseudonyms.
 
-Of other groups, and of what does not decode, nothing is kept, nor of the user data of assignors. Source:
+Messages of other groups, messages that do not decode, and user data of assignors are dropped. Source:
 ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json of Kafka's clients (versions 0 to 3).
 """
 
@@ -49,13 +49,13 @@ class _Cursor:
             self.out += self.take(4 * self.number(4))
 
     def user_data(self) -> None:
-        """Leaves user data out."""
+        """Drops user data."""
         self.take(max(int.from_bytes(self.take(4), "big", signed=True), 0))
         self.out += _NO_USER_DATA
 
 
 def renamed_subscription(raw: bytes, renamed: Callable[[str], str]) -> bytes:
-    """What a member wants, with other names of topics and racks; nothing where it does not decode."""
+    """Returns a member's subscription with other names of topics and racks; empty where it does not decode."""
     cursor = _Cursor(raw, renamed)
     try:
         version = cursor.number(2)
@@ -74,7 +74,7 @@ def renamed_subscription(raw: bytes, renamed: Callable[[str], str]) -> bytes:
 
 
 def renamed_assignment(raw: bytes, renamed: Callable[[str], str]) -> bytes:
-    """What a member is assigned, with other names of topics; nothing where it does not decode."""
+    """Returns a member's assignment with other names of topics; empty where it does not decode."""
     cursor = _Cursor(raw, renamed)
     try:
         cursor.number(2)
@@ -86,6 +86,6 @@ def renamed_assignment(raw: bytes, renamed: Callable[[str], str]) -> bytes:
 
 
 def _rack(cursor: _Cursor) -> None:
-    """Leaves the rack out."""
+    """Drops the rack."""
     cursor.take(max(int.from_bytes(cursor.take(2), "big", signed=True), 0))
     cursor.out += struct.pack(">h", -1)

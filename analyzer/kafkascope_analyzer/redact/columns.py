@@ -1,7 +1,7 @@
-"""Goes through the columns of a table, also through lists and structs, and replaces what are names.
+"""Replaces the names in the columns of a table, including those in lists and structs.
 
-Each text passes by `_texts`, and all bytes by `_bytes`: records, tokens and whatever else a message may hold are
-dropped, but for the topics that members of a group name.
+Each text goes through `_texts`, and all bytes through `_bytes`: records, tokens and other contents of messages are
+dropped, except the topics that members of a group name.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ _GROUP_BYTES: dict[str, Callable[[bytes, Callable[[str], str]], bytes]] = {
     "metadata": renamed_subscription,
     "assignment": renamed_assignment,
 }
-"""Fields of `events` with bytes of a group's members."""
+"""Fields of `events` that hold bytes of a group's members."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedactedColumns:
-    """Redacts the rows of one table. closed: its columns of enumerated words; is_event: whether it is `events`."""
+    """Redacts the rows of one table. closed: its columns of enumerated values; is_event: whether it is `events`."""
 
     table: str
     pseudonyms: Pseudonyms
@@ -46,7 +46,7 @@ class RedactedColumns:
     is_event: bool = False
 
     def rows(self, rows: pa.Table) -> pa.Table:
-        """The rows with pseudonyms; the schema stays."""
+        """Returns the rows with pseudonyms, in the same schema."""
         columns = []
         for field in rows.schema:
             is_kept_column = field.name in self.closed or f"{self.table}.{field.name}" in KEPT_COLUMNS
@@ -56,7 +56,7 @@ class RedactedColumns:
         return pa.table(columns, rows.schema)
 
     def _array(self, array: pa.Array, field: str) -> pa.Array:
-        """The values of a column or of a field, with what lies in them."""
+        """Returns the redacted values of a column or a field, including nested ones."""
         kind = array.type
         if pa.types.is_dictionary(kind):
             return self._array(array.dictionary_decode(), field).dictionary_encode().cast(kind)
@@ -97,14 +97,15 @@ class RedactedColumns:
         return self.pseudonyms.of(text, is_name=field in NAMES or field.endswith(_ADDRESS_END))
 
     def _token(self, token: str) -> str:
-        """A part of a sentence: a word stays, unless it is a name."""
+        """Returns a redacted part of a sentence: a word stays, unless it is a name."""
         bare = token.rstrip(",;:.")
         if is_word(bare) and not self.pseudonyms.is_known(bare):
             return token
         return self.pseudonyms.of(bare) + token[len(bare) :]
 
     def _reason(self, text: str) -> str:
-        """What a client says when it joins or leaves: what Kafka's clients say, and a member id behind a colon."""
+        """Returns a client's redacted reason for joining or leaving: a text of Kafka's own clients stays; after a colon
+        comes a member id."""
         head, colon, rest = text.partition(": ")
         if not text:
             return text
@@ -119,7 +120,7 @@ class RedactedColumns:
 
 
 def _days(times: pa.Array) -> pa.Array:
-    """The begin of the day of each time, in nanoseconds or as a timestamp."""
+    """Returns the beginning of the day of each time, in nanoseconds or as a timestamp."""
     if pa.types.is_timestamp(times.type):
         return pc.floor_temporal(times, unit="day")
     return pc.multiply(pc.divide(times, _DAY_NS), _DAY_NS)

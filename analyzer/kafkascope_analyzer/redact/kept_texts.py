@@ -1,4 +1,4 @@
-"""Which texts are no names. What is not listed here is replaced, so that a new column leaks nothing."""
+"""Texts that are not names. Any text that is not listed here is replaced, so that a new column leaks nothing."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ KEPT_COLUMNS = frozenset(
         "records.problem",
     }
 )
-"""Columns (table.column) of words of the program's own, and of numbers."""
+"""Columns (table.column) with words of the program, and with numbers."""
 KEPT_FIELDS = frozenset(
     {
         "cadence",
@@ -65,11 +65,11 @@ KEPT_FIELDS = frozenset(
         "tls_version",
     }
 )
-"""Fields of the structs of `events` of such words."""
+"""Fields of the structs of `events` with such words."""
 SENTENCES = frozenset({"node_id_why"})
-"""Columns of sentences of the program's own, with names among the words."""
+"""Columns with sentences of the program that contain names."""
 REASONS = frozenset({"reason"})
-"""Fields of what clients say when they join or leave a group."""
+"""Fields with the reasons of clients for joining or leaving a group."""
 KNOWN_REASONS = frozenset(
     {
         "beginning to manage the group lifecycle",
@@ -82,14 +82,14 @@ KNOWN_REASONS = frozenset(
         "the consumer unsubscribed from all topics",
     }
 )
-"""What the clients of Kafka itself say, up to a colon (KIP-800)."""
+"""Reasons of Kafka's own clients, up to a colon (KIP-800)."""
 FREE_TEXTS = frozenset({"message", "error_message", "header_names"})
-"""What brokers say of errors, with names in any place, and what applications write."""
+"""Texts of brokers about errors, with names in any place, and texts of applications."""
 REDACTED = "redacted"
 DAYS = re.compile(r"tls_(server|client)_not_(before|after)_(ns|ts)")
-"""Times of certificates, of which the day is kept: public logs of certificates can be searched by the second."""
+"""Times of certificates, of which only the day is kept: public logs of certificates can be searched by the second."""
 DROPPED = frozenset({"community_id"})
-"""Hashes of addresses without a key: who tries all addresses finds the right one."""
+"""Columns with hashes of addresses without a key: they can be reversed by trying all addresses."""
 NAMES = frozenset(
     {
         "client_id",
@@ -105,14 +105,14 @@ NAMES = frozenset(
         "transactional_id",
     }
 )
-"""Columns and fields that hold names alone, even where one is a word that is kept elsewhere."""
+"""Columns and fields that hold only names, even names that are a word which is kept elsewhere."""
 _OTHER_WORDS = """
 consumer connect share streams sr stream compatible eager sessioned group transaction cluster broker none all
 range roundrobin sticky cooperative-sticky uniform h2 http/1.1 PLAIN SCRAM-SHA-256 SCRAM-SHA-512 GSSAPI OAUTHBEARER
 apache-kafka-java librdkafka confluent-kafka-python confluent-kafka-go confluent-kafka-dotnet rdkafka node-rdkafka
 confluent-kafka-javascript kgo sarama kafkajs kafka-python aiokafka
 """
-"""Names of protocols of groups, assignors, mechanisms and libraries."""
+"""Names of group protocols, assignors, mechanisms and libraries."""
 _VERSION = re.compile(r"v?\d[\w.+-]{0,40}")
 _NODE = re.compile(r"node -?\d{1,10}")
 _NUMBER = re.compile(r"\d{1,5}")
@@ -121,14 +121,14 @@ a address advertised answers are as at be behind broker but by cannot capture co
 hosts if in is it its leads more node nodes nothing of one only or read resolved show shows than that the this
 what which would --hosts
 """
-"""The words of SENTENCES: any other part of one is a name, or is taken for one."""
+"""The words of SENTENCES: any other part of such a sentence counts as a name."""
 
 
 _WORDS = frozenset(_WORDS_OF_SENTENCES.split())
 
 
 def kept_words(tables: Iterator[Table]) -> set[str]:
-    """Texts that are no names in columns that do not only have names."""
+    """Returns the texts that are not names in columns that do not only have names."""
     values = {value for table in tables for column in table.columns for value in column.values}
     apis = {api.name for api in api_catalogue().values()}
     errors, protocols = {code.name for code in ERROR_CODES}, {protocol.name for protocol in PROTOCOLS}
@@ -136,7 +136,7 @@ def kept_words(tables: Iterator[Table]) -> set[str]:
 
 
 def is_kept(field: str, text: str) -> bool:
-    """Whether a text of that field is none, whatever else the field may hold."""
+    """Whether a text of that field is not a name, whatever else the field may hold."""
     return bool((field == "software_version" and _VERSION.fullmatch(text)) or _NODE.fullmatch(text))
 
 

@@ -1,8 +1,8 @@
-"""The key file of a redaction: a secret, and what each pseudonym that was made with it stands for.
+"""The key file of a redaction: a secret, and the originals of the pseudonyms that were made with it.
 
-A text file that only its owner can read, of JSON lines: the first one has the key, each other one a pseudonym and its
-original. Who has it can undo the redaction; keep it, and give it to nobody. The same key gives the same pseudonyms in
-every dataset.
+It is a text file of JSON lines that only its owner can read: the first line has the key, each other one a pseudonym and
+its original. Whoever has it can undo the redaction: keep it, and give it to nobody. The same key gives the same
+pseudonyms in every dataset.
 """
 
 import json
@@ -19,14 +19,14 @@ KEY_BYTES = 32
 
 @dataclass(slots=True)
 class KeyFile:
-    """key: of the pseudonyms; originals: pseudonym -> what it stands for, as far as the file has it."""
+    """key: key of the pseudonyms; originals: pseudonym -> original, for those in the file."""
 
     path: Path
     key: bytes = field(repr=False)
     originals: dict[str, str] = field(default_factory=dict, repr=False)
 
     def add(self, found: Mapping[str, str]) -> None:
-        """Notes what pseudonyms stand for. Raises UsageError."""
+        """Notes the originals of pseudonyms. Raises UsageError."""
         new = {name: text for name, text in found.items() if name not in self.originals}
         self.originals |= new
         lines = (json.dumps({"pseudonym": name, "original": text}) for name, text in sorted(new.items()))
@@ -38,7 +38,7 @@ class KeyFile:
 
 
 def open_key_file(path: Path) -> KeyFile:
-    """The key file at a path; a new one where there is none. Raises UsageError."""
+    """Opens the key file at a path; makes a new one where there is none. Raises UsageError."""
     try:
         made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -52,7 +52,8 @@ def open_key_file(path: Path) -> KeyFile:
 
 
 def read_key_file(path: Path) -> KeyFile:
-    """The key file at a path. Raises UsageError where it is not there, or is none; nothing of it is in the message."""
+    """Reads the key file at a path. Raises UsageError where it does not exist, or is not a key file, with nothing of it
+    in the message."""
     try:
         first, *rest = path.read_text("utf-8").splitlines() or [""]
         key = bytes.fromhex(json.loads(first)["key"])

@@ -1,8 +1,8 @@
-"""`Pseudonyms`: what stands for a text. It depends on the text and the key alone, so that a name is the same one in all
-columns, and what was joined by it still is.
+"""`Pseudonyms`: makes the pseudonym of a text. It depends only on the text and the key, so that a name has the same
+pseudonym in all columns, and joins still work.
 
-Of a text that is made of others, the parts are replaced: `host:port`, `topic-partition`, `User:name`, a member id
-(client id and UUID), a request id (connection id and number).
+In a composed text, the parts are replaced: `host:port`, `topic-partition`, `User:name`, a member id (client id and
+UUID), a request id (connection id and number).
 """
 
 import base64
@@ -14,10 +14,9 @@ from collections.abc import Collection
 from kafkascope_analyzer.redact.addresses import other_address, parse_address
 
 _LETTERS = 12
-"""Letters of a pseudonym: 60 bits, so that a million names have two that are alike with a chance of one in two
-million."""
+"""Letters of a pseudonym: 60 bits, so that among a million names the chance of a collision is one in two million."""
 _CONNECTION_ID = re.compile(r"([0-9a-f]{16})(-r?\d+)?")
-"""The id of a connection, or of a request on it (connections.identity)."""
+"""Pattern of the id of a connection, or of a request on it (connections.identity)."""
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _MEMBER_ID = re.compile(rf"(.*?)(-?)({_UUID})", re.DOTALL)
 _WITH_PORT = re.compile(r"\[?([^\[\]]+?)\]?:(\d{1,5})")
@@ -33,9 +32,8 @@ INTERNAL = frozenset(
 
 
 class Pseudonyms:
-    """key: of the redaction; topics: known ones, by which a topic-partition is recognised; kept: texts that are no
-    names where they stand in columns that do not only have names. originals: pseudonym -> text, of those that were
-    made."""
+    """key: key of the redaction; topics: known ones, by which a topic-partition is recognised; kept: texts that are not
+    names in columns that do not only have names. originals: pseudonym -> text, for all that were made."""
 
     def __init__(self, key: bytes, topics: Collection[str], kept: Collection[str] = ()) -> None:
         self._key = key
@@ -45,7 +43,8 @@ class Pseudonyms:
         self.originals: dict[str, str] = {}
 
     def of(self, text: str, *, is_name: bool = True) -> str:
-        """What stands for a text. is_name: whether it is one even where the same text is a word of the program's."""
+        """Returns the pseudonym of a text. is_name: whether it is a name even where the same text is a word of the
+        program."""
         if not is_name and text in self._kept:
             return text
         found = self._known.get(text)
@@ -66,7 +65,7 @@ class Pseudonyms:
         return self._composed(text) or self._noted(_PREFIX + self._letters(text), text)
 
     def _composed(self, text: str) -> str | None:
-        """What stands for a text that is made of others; None where it is not."""
+        """Returns the pseudonym of a composed text; None where it is not one."""
         if match := _CONNECTION_ID.fullmatch(text):
             return self._digest("connection", match[1]).hex()[:16] + (match[2] or "")
         if text.startswith(_USER):

@@ -1,5 +1,5 @@
-"""Makes a redacted dataset: all tables but the stories, which have sentences with names, and are made anew from the
-redacted tables. So nothing of a report can hold a name that the tables do not hold.
+"""Makes a redacted dataset: all tables except the stories, which contain sentences with names, and are made again from
+the redacted tables. So a report can contain no name that the tables do not contain.
 """
 
 import re
@@ -20,7 +20,7 @@ from kafkascope_analyzer.redact.kept_texts import kept_words
 from kafkascope_analyzer.redact.pseudonyms import Pseudonyms
 
 _SERIES = re.compile(r"(.*/part-(?:open-)?\d+)-.*")
-"""A file of a table that ingest writes, without the numbers that distinguish files of one series."""
+"""Pattern for a file of a table that ingest writes, without the numbers that distinguish files of one series."""
 _NAME_COLUMNS = {
     "connections": ("advertised_host", "tls_sni", "principal"),
     "dns": ("name",),
@@ -30,16 +30,16 @@ _NAME_COLUMNS = {
     "requests": ("client_id", "group_id", "transactional_id"),
     "topology": ("host", "topic"),
 }
-"""Columns whose names are known before all else: topics, and what may stand as a word in a sentence."""
+"""Columns whose names are collected first: topics, and names that may occur as a word in a sentence."""
 
 
 def declared_tables() -> dict[str, Table]:
-    """The tables of a dataset, by name."""
+    """Returns the tables of a dataset, by name."""
     return {value.name: value for value in vars(tables).values() if isinstance(value, Table)}
 
 
 def pseudonyms_for(dataset: Dataset, key: bytes) -> Pseudonyms:
-    """The pseudonyms of a dataset's names. Raises UsageError, DamagedDatasetError."""
+    """Returns the pseudonyms of a dataset's names. Raises UsageError, DamagedDatasetError."""
     names: dict[str, set[str]] = defaultdict(set)
     for table, columns in _NAME_COLUMNS.items():
         if dataset.has(table):
@@ -68,12 +68,12 @@ def redact(dataset: Dataset, new: NewDataset, pseudonyms: Pseudonyms) -> Dataset
 
 
 def _closed(table: Table | None) -> frozenset[str]:
-    """The columns whose values are enumerated."""
+    """Returns the columns whose values are enumerated."""
     return frozenset(column.name for column in table.columns if column.values) if table is not None else frozenset()
 
 
 def _series(files: tuple[DatasetFile, ...]) -> Iterator[tuple[str, list[DatasetFile]]]:
-    """The files of each series, which become one again: they are written by day."""
+    """Yields the files of each series, which are joined: they are written by day."""
     found: dict[str, list[DatasetFile]] = defaultdict(list)
     for file in files:
         match = _SERIES.fullmatch(file.path)
@@ -97,7 +97,7 @@ def _write(dataset: Dataset, place: TablePlace, files: list[DatasetFile], column
 
 
 def _manifest(manifest: Manifest, pseudonyms: Pseudonyms) -> Manifest:
-    """The manifest without what names the capture or leads back to it: paths, checksums, the state of scans."""
+    """Returns the manifest without everything that identifies the capture: paths, checksums, the state of scans."""
     inputs = [{name: _value(name, value, pseudonyms) for name, value in entry.items()} for entry in manifest.inputs]
     return Manifest(
         {},
@@ -111,7 +111,7 @@ def _manifest(manifest: Manifest, pseudonyms: Pseudonyms) -> Manifest:
 
 
 def _value(name: str, value: Any, pseudonyms: Pseudonyms) -> Any:
-    """A value of an entry of a capture file."""
+    """Returns the redacted value of an entry of a capture file."""
     if name in ("cut_why", "format") or not isinstance(value, str | list | Mapping):
         return value
     if name.startswith("sha256"):

@@ -1,1 +1,1 @@
-"""The processes that share the work: one reads, each of the others scans and resolves a bucket."""
+"""The processes that share the work: one reads, and each of the others scans and finishes a bucket."""

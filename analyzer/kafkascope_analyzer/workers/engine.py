@@ -1,8 +1,9 @@
-"""Where the work of an ingest is done: in this process, in processes of this machine, or by the tasks of Spark.
+"""The interface of the engines that do the work of an ingest: in this process, in processes of this machine, or in
+tasks of Spark.
 
-The run is the same in all of them. `scan` reads the captures and spills, bucket by bucket; the run learns the cluster
-from the spills; `finish` writes the tables that need what was learned. Files appear in the folder of the new dataset,
-or at its place, and are then reported as `put_files`.
+The run is the same with all of them. `scan` reads the captures and spills rows, bucket by bucket; the run learns facts
+about the cluster from the spills; `finish` writes the tables that need these facts. Files are written into the folder
+of the new dataset, or to its place, and then reported as `put_files`.
 """
 
 import os
@@ -21,24 +22,24 @@ from kafkascope_analyzer.resolve.tables.finished_files import Finished
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
 
 Progress = Callable[[int, int], None]
-"""Takes (bytes read, bytes in all)."""
+"""Function of (bytes read, bytes in total)."""
 
 
 class NotWrittenError(Exception):
-    """Files of the run could not be written: says why. It is no OSError: one that comes up while a capture is read is
-    the capture's."""
+    """Files of the run could not be written; has the reason. It is not an OSError, because an OSError while a capture
+    is read is about the capture."""
 
     @classmethod
     def of(cls, error: OSError) -> Self:
-        """The error in the system's words; Arrow's are longer."""
+        """Returns the error in the system's words, which are shorter than Arrow's."""
         return cls(os.strerror(error.errno) if error.errno else str(error))
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What the first pass found: the captures, in the order read; how much was left out below TCP, by limit; the result
-    of each job, whose buckets' spills lie in local folders; and network_times.NETWORK_TIMES where there were several
-    capture points."""
+    """The result of the first pass: the captures, in the order read; how much was left out below TCP, by limit; the
+    result of each job, whose buckets' spills are in local folders; and network_times.NETWORK_TIMES where there were
+    several capture points."""
 
     captures: Sequence[CaptureInfo]
     limits_hit: dict[str, int]
@@ -47,22 +48,22 @@ class Scanned:
 
 
 class Engine(Protocol):
-    """Does the work of one run, in as many buckets as it says. What it has started ends with the `with` block."""
+    """Does the work of one run, in n_buckets buckets. Everything that it has started ends with the `with` block."""
 
     @property
     def n_buckets(self) -> int:
-        """Into how many buckets the connections are divided."""
+        """The number of buckets into which the connections are divided."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *failure: object) -> None: ...
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
-        """The first pass: reads the inputs; the `before` of captures to read is then what was read of all. Raises
-        CaptureError where one cannot be read."""
+        """The first pass: reads the inputs. Afterwards the `before` of captures to read is the state after all of them.
+        Raises CaptureError where one cannot be read."""
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
-        """The second pass over all buckets. meanwhile: called while other processes are at work, if there are any."""
+        """The second pass over all buckets. meanwhile: called while other processes are working, if there are any."""
 
 
 def push_all(reading: Reading | PointsReading, push: Callable[..., None], progress: Progress | None) -> None:

@@ -1,7 +1,8 @@
-"""One process reads, others take a bucket each: blocks lie in memory that all share, pipes say where.
+"""One process reads, and each of the others works on a bucket: blocks are in memory that all share, and pipes pass
+their places.
 
-A worker lives from the scan to the finish of its bucket. The reader fills the next slot while the workers read the ones
-before it, and waits for the slowest when all are in use, so that memory does not grow.
+A worker lives from the scan to the finish of its bucket. The reader fills the next slot while the workers read the
+previous ones, and waits for the slowest worker when all slots are in use, so that memory does not grow.
 """
 
 import gc
@@ -32,21 +33,21 @@ from kafkascope_parsers.link import Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
 
 _MORE_SLOTS = 1
-"""Slots beyond one for each worker: the one that is being filled."""
+"""Slots beyond one for each worker, for the block that is being read."""
 _LEAST_PACKET = 48
-"""Bytes of a capture file per segment at the least: a record header, an IP and a TCP header are 56."""
+"""Fewest bytes of a capture file per segment: a record header, an IP and a TCP header are 56."""
 
 
 _DIED = "a worker process ended unexpectedly, perhaps for want of memory: try a smaller --max-memory, or fewer --jobs"
 
 
 class WorkerDiedError(UsageError):
-    """A process ended without a word: most often the system was out of memory and killed it."""
+    """A process ended without a message: most often the system was out of memory and killed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a block lies: its slot, the bytes filled of it, and how many segments stand behind them."""
+    """The place of a block: its slot, the number of its bytes, and the number of its segments."""
 
     slot: int
     n_bytes: int
@@ -54,14 +55,14 @@ class _Place:
 
 
 class _Slot:
-    """Memory of one block: its bytes, and room for the columns of its segments."""
+    """Memory of one block: its bytes, and the columns of its segments."""
 
     def __init__(self, block_bytes: int) -> None:
         columns = list(SEGMENT_COLUMNS.values())
         self.room = block_bytes // _LEAST_PACKET + 1
         sizes = [self.room * dtype.itemsize * width for dtype, width in columns]
         starts = np.cumsum([_aligned(block_bytes), *map(_aligned, sizes)]).tolist()
-        memory = np.frombuffer(mmap.mmap(-1, starts[-1]), np.uint8)  # shared by fork; takes room when written to
+        memory = np.frombuffer(mmap.mmap(-1, starts[-1]), np.uint8)  # shared by fork; takes memory only when written to
         self.buf: NDArray[np.uint8] = memory[:block_bytes]
         self._columns = [
             memory[at : at + size].view(dtype).reshape((self.room, width) if width > 1 else self.room)
@@ -69,16 +70,16 @@ class _Slot:
         ]
 
     def put(self, segments: Segments) -> None:
-        """Keeps the segments; there is room."""
+        """Stores the segments, for which there is room."""
         for column, name in zip(self._columns, SegmentArrays._fields, strict=True):
             column[: len(segments)] = getattr(segments, name)
 
     def segments(self, n: int) -> Segments:
-        """The first n segments."""
+        """Returns the first n segments."""
         return Segments(*(column[:n] for column in self._columns))
 
     def block(self, block: ReadBlock, place: _Place) -> ReadBlock:
-        """The block with what lies here of it."""
+        """Returns the block with its bytes and segments in this slot."""
         return replace(block, buf=self.buf[: place.n_bytes], segments=self.segments(place.n_segments))
 
 
@@ -91,7 +92,7 @@ class Workers:
 
     def __init__(self, jobs: list[ScanJob]) -> None:
         limits = jobs[0].bucket.limits
-        # Where processes are not forked, memory is not shared like this: blocks then go through the pipes.
+        # Without fork, memory cannot be shared like this, and blocks are sent through the pipes.
         context = get_context("fork") if _can_fork() else get_context("spawn")
         self._slots = [_Slot(limits.block_bytes) for _ in range(len(jobs) + _MORE_SLOTS)] if _can_fork() else []
         self._own: NDArray[np.uint8] = np.empty(0 if self._slots else limits.block_bytes, np.uint8)
@@ -99,7 +100,7 @@ class Workers:
         self._current = -1
         self._pipes: list[Connection] = []
         self._processes = []
-        gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
+        gc.freeze()  # loaded objects stay: they are not collected, and not copied into workers by the collector
         for job in jobs:
             ours, theirs = context.Pipe()
             process = context.Process(target=_work, args=(job, theirs, self._slots), daemon=True)
@@ -114,7 +115,7 @@ class Workers:
         return [process.pid for process in self._processes if process.pid is not None]
 
     def next(self) -> NDArray[np.uint8]:
-        """A buffer that no worker reads."""
+        """Returns a buffer that no worker reads."""
         if not self._slots:
             return self._own
         while True:
@@ -125,11 +126,11 @@ class Workers:
             self._listen()
 
     def push(self, block: ReadBlock) -> None:
-        """Gives all workers a block."""
+        """Passes a block to all workers."""
         place = self._place(block)
         datagrams = block.datagrams
         if place is not None:
-            while self._in_use[place.slot]:  # the same bytes had a block before this one: its segments are still read
+            while self._in_use[place.slot]:  # the previous block was in the same bytes, and its segments are still read
                 self._listen()
             self._slots[place.slot].put(block.segments)
             self._in_use[place.slot] += len(self._pipes)
@@ -145,8 +146,8 @@ class Workers:
         return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
 
     def finished(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> list[Finished]:
-        """Has all buckets finished, each by its worker, and calls `meanwhile`. learned: what is known of all buckets.
-        Returns what each worker has finished."""
+        """Has each worker finish its bucket, and calls `meanwhile`. learned: facts from all buckets. Returns the
+        results of the workers."""
         for pipe in self._pipes:
             self._send(pipe, learned)
         if meanwhile is not None:
@@ -154,7 +155,7 @@ class Workers:
         return [cast(Finished, self._answer(pipe)) for pipe in self._pipes]
 
     def stop(self) -> None:
-        """Ends the processes, whatever they do."""
+        """Ends the processes at once."""
         for process in self._processes:
             process.kill()
 
@@ -167,7 +168,7 @@ class Workers:
         gc.unfreeze()  # DuckDB's bindings report what was not collected when the interpreter ends
 
     def _place(self, block: ReadBlock) -> _Place | None:
-        """The slot whose memory the block is; None where it lies elsewhere, and has to be sent."""
+        """Returns the slot whose memory the block uses; None where it is stored elsewhere, and has to be sent."""
         if not self._slots or self._current < 0:
             return None
         slot = self._slots[self._current]
@@ -180,16 +181,16 @@ class Workers:
         try:
             pipe.send(word)
         except (BrokenPipeError, ConnectionResetError):
-            self._answer(pipe)  # raises what the worker had to say
+            self._answer(pipe)  # raises the worker's error
             raise WorkerDiedError(_DIED) from None
 
     def _listen(self) -> None:
-        """Waits until a worker is done with a block."""
+        """Waits until a worker has finished a block."""
         for pipe in wait(self._pipes):
             self._receive(cast(Connection, pipe))
 
     def _answer(self, pipe: Connection) -> object:
-        """What the worker says but for being done with blocks."""
+        """Returns the next message of the worker that is not about a finished block."""
         while True:
             word = self._receive(pipe)
             if not isinstance(word, _Done):
@@ -209,14 +210,14 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A worker has read a slot."""
+    """Message: a worker has read a slot."""
 
     slot: int
 
 
 @contextmanager
 def workers(jobs: list[ScanJob]) -> Iterator[Workers]:
-    """Processes for the jobs, which end with the block."""
+    """Starts processes for the jobs, which end with the block."""
     pool = Workers(jobs)
     whole = False
     try:
@@ -240,29 +241,31 @@ class Processes:
         return self
 
     def __exit__(self, *failure: Any) -> None:
-        """Waits for the processes; where the run has failed, ends them."""
+        """Waits for the processes; ends them where the run has failed."""
         self._running.__exit__(*failure)
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
-        """As `Engine.scan`."""
+        """See `Engine.scan`."""
         self._pool = self._running.enter_context(workers(list(jobs)))
         reading = open_reading(inputs, self._pool)
         push_all(reading, self._pool.push, progress)
         return Scanned(reading.captures, reading.limits_hit, self._pool.scanned(), reading.network_times())
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
-        """As `Engine.finish`."""
-        assert self._pool is not None  # `scan` comes first
+        """See `Engine.finish`."""
+        assert self._pool is not None  # `scan` was called first
         return Finished.joined(self._pool.finished(learned, meanwhile))
 
 
 def _can_fork() -> bool:
-    """Forked workers have the modules loaded already; where fork is not safe they start anew."""
+    """Whether workers can be forked, so that they have the modules loaded already; where fork is not safe they are
+    started anew."""
     return sys.platform == "linux"
 
 
 def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
-    """A worker: scans its bucket block by block, then finishes it. Ctrl-C is for the reader, which ends its workers."""
+    """Runs a worker: scans its bucket block by block, then finishes it. Ctrl-C is handled by the reader, which ends its
+    workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
@@ -278,21 +281,21 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         slots.clear()
         result = scans.finish()
         pipe.send(result)
-        scans.close()  # while the reader learns the cluster
+        scans.close()  # meanwhile the reader learns the cluster
         learned = cast(Learned, pipe.recv())
         finished = Finished.joined(finish_bucket(bucket, learned) for bucket in result.buckets)
         for bucket in result.buckets if not job.keeps_state else ():
             for spill in (bucket.spill, *learned.parts_of(bucket.spill)):
-                shutil.rmtree(spill, ignore_errors=True)  # here, where others are at work meanwhile
+                shutil.rmtree(spill, ignore_errors=True)  # in the worker, so that it happens in parallel
         pipe.send(finished)
     except EOFError:
-        return  # the reader has ended, and with it the run
-    except OSError as error:  # no room for files: the reader says so
+        return  # the reader has ended, and so has the run
+    except OSError as error:  # no space for files: the reader reports it
         pipe.send(NotWrittenError.of(error))
     except MemoryError as error:
         pipe.send(error)
 
 
 def _nothing() -> ReadBlock:
-    """A block without packets."""
+    """Returns a block without packets."""
     return ReadBlock(0, 0, np.empty(0, np.uint8), Segments(*room_for_segments(0)), [])

@@ -26,10 +26,10 @@ class ThisProcess:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Nothing was started."""
+        """Does nothing: no process was started."""
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
-        """As `Engine.scan`."""
+        """See `Engine.scan`."""
         reading = open_reading(inputs, OneBuffer(self._limits.block_bytes))
         scans = BucketScans(jobs[0])
         push_all(reading, scans.push, progress)
@@ -39,5 +39,5 @@ class ThisProcess:
         return Scanned(reading.captures, reading.limits_hit, [result], reading.network_times())
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
-        """As `Engine.finish`."""
+        """See `Engine.finish`."""
         return Finished.joined(finish_bucket(bucket, learned) for bucket in self._buckets)

@@ -1,4 +1,4 @@
-"""The unit of parallel work: one bucket of the connections of everything that is read."""
+"""The unit of parallel work: one bucket of the connections of all captures."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,14 +20,14 @@ from kafkascope_parsers.capture import TLS_KEY_LOG
 from kafkascope_parsers.tls import KeyLog, ResumedSessions, session_messages
 
 SAVED_SCAN = "scan.state"
-"""The file of a scan's state in its spill."""
+"""The name of the file of a scan's state in its spill."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanJob:
-    """The bucket, its number and how many there are, how much of the records is wanted, whether the state of the scans
-    is kept in the spill, for later captures, and the key logs of TLS. A job whose spill holds such a state goes on from
-    there."""
+    """The bucket, its number and the number of buckets, how much of the records to write, whether the state of the
+    scans is kept in the spill for later captures, and the key logs of TLS. A job whose spill has such a state continues
+    from it."""
 
     bucket: Bucket
     number: int
@@ -39,8 +39,8 @@ class ScanJob:
 
 @dataclass(frozen=True, slots=True)
 class BucketResult:
-    """What a scan found: rows per message table, the bucket's part of the byte ledger, what was left out at limits, and
-    the buckets to finish: the job's own, and one more for each further capture point.
+    """The result of a scan: rows per message table, the bucket's part of the byte ledger, how much was left out at
+    limits, and the buckets to finish: the job's own, and one more for each further capture point.
     """
 
     message_rows: dict[str, int]
@@ -50,8 +50,8 @@ class BucketResult:
 
 
 class BucketScans:
-    """The scans of a job: one for each series of files that its inputs turn out to be. They share the secrets of the
-    key logs, which are read here, so that no secret is handed from process to process."""
+    """The scans of a job: one for each series of files in its inputs. They share the secrets of the key logs, which are
+    read here, so that no secret is passed between processes."""
 
     def __init__(self, job: ScanJob, key_log: KeyLog | None = None) -> None:
         """key_log: the secrets of the job's key logs, where the caller has read them."""
@@ -64,7 +64,7 @@ class BucketScans:
             self._scan(len(self._scans))
 
     def push(self, block: ReadBlock) -> None:
-        """Takes the segments of a block that are of the bucket."""
+        """Takes the segments of a block that belong to the bucket."""
         scan = self._scan(block.series)
         for secrets in block.secrets:
             if secrets.kind == TLS_KEY_LOG:
@@ -72,13 +72,13 @@ class BucketScans:
         if self._key_log.has_masters:
             for _, message in session_messages(block.buf, block.segments):
                 self._resumed.take(message)
-        if self._job.number == 0:  # names are of no bucket: one of them keeps them
+        if self._job.number == 0:  # DNS look-ups belong to no bucket: one bucket takes them
             scan.dns.datagrams(block.datagrams, block.capture_id)
         scan.push(block.buf, block.segments, block.capture_id)
         stay_below(self._job.bucket.limits.kept_bytes)
 
     def finish(self) -> BucketResult:
-        """Ends the scans: their rows are spilled, and the cluster can be learned from them. `close` has to follow."""
+        """Ends the scans: spills their rows, from which the cluster can be learned. `close` must be called next."""
         rows: Counter[str] = Counter()
         ledger: Counter[str] = Counter()
         hit: Counter[str] = Counter()
@@ -91,7 +91,7 @@ class BucketScans:
         return BucketResult(dict(rows), dict(ledger), dict(hit), [bucket for bucket, _ in self._scans])
 
     def close(self) -> None:
-        """Writes what is left of the message tables, which nobody waits for. Nothing of the scans stays."""
+        """Writes the rest of the message tables, which nobody waits for, and releases the scans."""
         for _, scan in self._scans:
             scan.close()
         self._scans = []
@@ -121,14 +121,14 @@ def _messages(bucket: Bucket, part: str) -> MessageWriters:
 
 
 def _save(bucket: Bucket, scan: BucketScan) -> None:
-    """Saves the state of a scan before it ends. What its end writes has files of its own: later captures may continue
-    what is given up there."""
+    """Saves the state of a scan before it ends. Rows that its end writes have files of their own: later captures may
+    continue incomplete messages."""
     scan.begin_end(_messages(bucket, open_part(bucket.part)))
     save_state(bucket.spill / SAVED_SCAN, scan.state())
 
 
 def added_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sum of counts by name: of rows per table, of bytes, of what was left out at limits."""
+    """Returns the sum of counts by name: rows per table, bytes, or how much was left out at limits."""
     total: Counter[str] = Counter()
     for rows in counts:
         total.update(rows)

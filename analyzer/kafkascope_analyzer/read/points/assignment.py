@@ -1,4 +1,4 @@
-"""Which file belongs to which capture point: by the directories that the files are in, or by a text file.
+"""Assigns files to capture points: by the directories that the files are in, or by a text file.
 
 The text file has one line `point: glob` for each group of files; `#` begins a comment. A glob is compared with the end
 of a path, as in `broker-1: b1/*.pcap`. A point may have several lines.
@@ -15,7 +15,7 @@ from kafkascope_parsers.errors import UsageError
 OPTION = "--capture-points"
 AUTO = "auto"
 POINT_LIMIT = 1000
-"""Capture points of one dataset; the file of each is open at the same time."""
+"""Most capture points of one dataset; one file of each is open at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class CapturePoints:
 
 
 def capture_points(places: Sequence[CapturePlace], how: str) -> CapturePoints:
-    """The capture points of these files. how: AUTO, or the path of a text file.
+    """Returns the capture points of these files. how: AUTO, or the path of a text file.
 
     Raises UsageError where a point has no file, a file has no point or two, or there are not at least two points.
     """
@@ -53,7 +53,8 @@ def capture_points(places: Sequence[CapturePlace], how: str) -> CapturePoints:
 
 
 def _by_folder(places: Sequence[CapturePlace]) -> dict[str, list[CapturePlace]]:
-    """Files by the name of their directory; where two directories have the same name, by more of their paths."""
+    """Returns files by the name of their directory; where two directories have the same name, by more of
+    their paths."""
     folders = {place: _folder(place) for place in places}
     distinct = set(folders.values())
     if len(distinct) < 2:
@@ -79,7 +80,7 @@ def _grouped(named: Iterable[tuple[CapturePlace, str]]) -> dict[str, list[Captur
 
 
 def _by_lines(places: Sequence[CapturePlace], file: Path) -> dict[str, list[CapturePlace]]:
-    """Files by the lines of a text file."""
+    """Returns files by the lines of a text file."""
     groups: dict[str, list[CapturePlace]] = {}
     point_of: dict[CapturePlace, str] = {}
     for name, glob in _lines(file):
@@ -100,7 +101,7 @@ def _by_lines(places: Sequence[CapturePlace], file: Path) -> dict[str, list[Capt
 
 
 def _lines(file: Path) -> list[tuple[str, str]]:
-    """Names and globs of the lines."""
+    """Returns names and globs of the lines."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Finds the segments that another capture point has captured too, and the connections that they belong to.
+"""Finds the segments that another capture point has captured too, and their connections.
 
 The points of a connection have an order: its home (the first of all points that sees it when it begins) and then the
 others by number. A segment is a copy of one that a point before it in order has seen when direction, sequence and
@@ -6,8 +6,8 @@ acknowledgment number, flags, window and length are the same and the times, on o
 Each segment has one copy at each point, and of several the nearest in time is taken: a retransmission is the copy of a
 retransmission.
 
-A segment whose payload the other point has seen in other pieces is covered: network cards divide what a host sends and
-join what it receives, so the pieces differ where a capture is taken on a host.
+A segment whose payload the other point has seen in differently divided segments is covered: network cards split the
+segments that a host sends and merge those that it receives, so the division differs where a capture is taken on a host.
 """
 
 from typing import Any, NamedTuple
@@ -20,14 +20,14 @@ from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.state import ACK, SYN
 
 WINDOW_NS = 500_000_000
-"""How far apart in time the views of a segment may be: longer than a packet is on its way over a satellite, and what
-two estimated clocks may be wrong by."""
+"""Largest time between the views of a segment: longer than the delay over a satellite, plus the error of two estimated
+clocks."""
 
 _STEPS = 64
-"""Segments with the same key that are looked at; there is rarely more than one."""
+"""Most segments with the same key that are compared; there is rarely more than one."""
 
 VIEWS = 4
-"""Points of one connection whose names are kept; a client, a broker and two mirror ports between them."""
+"""Most points of one connection whose names are kept: a client, a broker and two mirror ports between them."""
 
 _FIRST_ROOM = 1 << 12
 
@@ -49,14 +49,14 @@ FLOW_ROW = np.dtype(
     )
 )
 """A connection: the hash of its endpoints, its first segment, the sequence number of its SYN, its home, and the points
-that have seen it, as they came."""
+that have seen it, in the order in which they did."""
 
 Longs = NDArray[np.int64]
 
 
 class Rows(NamedTuple):
-    """Segments of several points, one after the other. key: hash of what copies share; matched: the point that found a
-    copy of it last, -1 for none; batch, at: where the segment is."""
+    """Segments of several points, one after the other. key: hash of the fields that copies share; matched: the point
+    that found a copy of it last, -1 for none; batch, at: place of the segment."""
 
     key: NDArray[np.uint64]
     flow: NDArray[np.uint64]
@@ -72,7 +72,7 @@ class Rows(NamedTuple):
     at: NDArray[np.int64]
 
     def only(self, chosen: Any) -> "Rows":
-        """Some of the segments."""
+        """Returns the chosen segments."""
         return Rows(*(column[chosen] for column in self))
 
 
@@ -86,12 +86,12 @@ class FlowTable:
 
     @property
     def rows(self) -> NDArray[np.void]:
-        """FLOW_ROW; a view, valid until the next call of `find`."""
+        """FLOW_ROW as a view, valid until the next call of `find`."""
         return self._rows[: self.n]
 
     def settle_homes(self, first: int, rows: Rows) -> None:
-        """Finds the homes of the connections from `first` on: the first point, by number, of those that have a segment
-        of theirs among the rows."""
+        """Finds the homes of the connections from `first` on: the first point, by number, of those with a segment of
+        the connection among the rows."""
         fresh = self.rows[first:]
         order = np.argsort(fresh["flow"], kind="stable")
         flow = fresh["flow"][order]
@@ -99,11 +99,12 @@ class FlowTable:
         same = flow[at] == rows.flow if len(flow) else np.zeros(len(rows.flow), np.bool_)
         home = fresh["home"][order]
         np.minimum.at(home, at[same], rows.point[same])
-        first_of_flow = np.searchsorted(flow, flow)  # of reused ports, one home for all that begin at this time
+        first_of_flow = np.searchsorted(flow, flow)  # with reused ports, one home for all of this time
         fresh["home"][order] = home[first_of_flow]
 
     def find(self, rows: Rows) -> Longs:
-        """The connection of each segment; the segments are in order of time. `settle_homes` has to follow."""
+        """Returns the connection of each segment; the segments are in order of time. `settle_homes` must be called
+        next."""
         found = np.empty(len(rows.key), np.int64)
         at = 0
         while True:
@@ -119,7 +120,7 @@ class FlowTable:
 
 @kernel
 def slot_of(flow: int, slots: NDArray[np.int64], flows: NDArray[np.void]) -> Any:
-    """The slot of a flow, or the empty one where it belongs. At most half of the slots are taken, so the search
+    """Returns the slot of a flow, or the empty one where it belongs. At most half of the slots are taken, so the search
     ends."""
     mask = np.uint64(len(slots) - 1)
     slot = np.uint64(flow) & mask
@@ -150,8 +151,8 @@ def note_view(row: Any, point: int) -> None:
 def find_flows(
     rows: Rows, first: int, slots: NDArray[np.int64], flows: NDArray[np.void], found: tuple[int, NDArray[np.int64]]
 ) -> Any:
-    """Writes the connection of each segment from `first` on; a SYN with another sequence number begins another one.
-    Stops where there is no room. Returns where, and how many connections there are."""
+    """Writes the connection of each segment from `first` on; a SYN with another sequence number begins a new one. Stops
+    where there is no room. Returns the index at which it stopped, and the number of connections."""
     n, out = found
     for i in range(first, len(rows.key)):
         flow = rows.flow[i]
@@ -174,7 +175,7 @@ def find_flows(
 
 @kernel
 def chain_keys(key: NDArray[np.uint64], heads: NDArray[np.int64], following: NDArray[np.int64]) -> None:
-    """Chains segments by the lowest bits of their keys, in order. heads: filled with -1, a power of 2 long."""
+    """Chains segments by the lowest bits of their keys, in order. heads: filled with -1, its length a power of 2."""
     mask = np.uint64(len(heads) - 1)
     for k in range(len(key)):
         i = len(key) - 1 - k
@@ -190,7 +191,7 @@ def comes_before(point: int, other: int, home: int) -> Any:
 
 @kernel
 def nearest_copy(i: int, home: int, rows: Rows, heads: NDArray[np.int64], following: NDArray[np.int64]) -> Any:
-    """The segment of a point before in order that segment i is the copy of; -1: none."""
+    """Returns the segment of an earlier point in order of which segment i is a copy; -1 for none."""
     best, least = np.int64(-1), np.int64(WINDOW_NS + 1)
     k, steps = heads[np.int64(rows.key[i] & np.uint64(len(heads) - 1))], 0
     while k >= 0 and steps < _STEPS:
@@ -209,7 +210,8 @@ def nearest_copy(i: int, home: int, rows: Rows, heads: NDArray[np.int64], follow
 def match_copies(
     rows: Rows, judged: tuple[Longs, NDArray[np.int16]], heads: Longs, following: Longs, found: Longs
 ) -> None:
-    """Writes for each judged segment (rows, and the homes of their connections) the one that it is a copy of, or -1."""
+    """Writes for each judged segment (rows, and the homes of their connections) the one of which it is a
+    copy, or -1."""
     for j in range(len(found)):
         i = judged[0][j]
         found[j] = nearest_copy(i, judged[1][j], rows, heads, following)
@@ -218,8 +220,8 @@ def match_copies(
 
 
 def find_copies(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> Longs:
-    """For each of the judged segments, in order of point and time, the row that it is a copy of; -1 for none. Marks the
-    rows found in `matched`. home: of the connection of each judged segment."""
+    """Returns for each of the judged segments, in order of point and time, the row of which it is a copy; -1 for none.
+    Marks these rows in `matched`. home: home of the connection of each judged segment."""
     heads = np.full(1 << max(len(rows.key), 1).bit_length(), -1, np.int64)
     following, found = np.empty(len(rows.key), np.int64), np.empty(len(judged), np.int64)
     chain_keys(rows.key, heads, following)
@@ -228,9 +230,9 @@ def find_copies(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> Longs:
 
 
 def find_covered(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> NDArray[np.bool_]:
-    """Which of the judged segments, none of which is a copy, carry nothing but payload that points before in order have
-    seen in other pieces within WINDOW_NS. A segment that has the bytes of one of theirs is another sending of it, and
-    is not covered. home: of the connection of each judged segment."""
+    """Returns a mask of the judged segments, none of which is a copy, whose payload earlier points in order have seen
+    completely in differently divided segments within WINDOW_NS. A segment with exactly the bytes of one of theirs is a
+    retransmission, and is not covered. home: home of the connection of each judged segment."""
     covered = np.zeros(len(judged), np.bool_)
     way = rows.flow ^ rows.direction.astype(np.uint64)
     point_of = rows.point[judged]
@@ -257,7 +259,7 @@ def _inside(rows: Rows, way: NDArray[np.uint64], others: Longs, asked: Longs) ->
     start = which * (1 << 34) + (rows.seq[others] - base[which]).astype(np.int32)
     order = np.argsort(start, kind="stable")
     start, end = start[order], np.maximum.accumulate((start + rows.length[others])[order])
-    begins = np.concatenate([[True], start[1:] > end[:-1]])  # of each stretch without a hole
+    begins = np.concatenate([[True], start[1:] > end[:-1]])  # beginning of each span without a hole
     stretch_start = start[begins]
     stretch_end = end[np.concatenate([np.flatnonzero(begins)[1:] - 1, [len(end) - 1]])]
     wanted = of_asked * (1 << 34) + (rows.seq[asked] - base[of_asked]).astype(np.int32)

@@ -1,13 +1,14 @@
-"""Reads all capture points side by side and gives each segment once.
+"""Reads all capture points side by side and yields each segment once.
 
-A connection has its times from its home: the first point, by number, of those that see it when it begins. What other
-points have seen of it is measured (network_times) and left out, unless the home lacks it: then it is put where it
-belongs in time, with the number of the packet before it at the home. The connections of a home are a series, and so a
-connection that one point alone has seen is as if that point were read alone, but for the corrected clock.
+A connection has its times from its home: the first point, by number, of those that see it when it begins. Segments that
+other points have seen too are measured (network_times) and left out, unless the home lacks them: then they are inserted
+at their time, with the number of the previous packet at the home. The connections of a home are a series, so a
+connection that only one point has seen has the same result as if that point were read alone, except for the corrected
+clock.
 
-Points are read in turn, always the one that lags behind most on the common clock. What is older by WINDOW_NS than the
-last segment of the point that lags behind is judged: by then every point has shown its view. Memory: two or three
-blocks of each point, and what arrives within WINDOW_NS, as long as that is below HELD_BYTES.
+Points are read in turn, always the one that lags behind most on the common clock. Segments older by WINDOW_NS than the
+last segment of the point that lags behind are judged: by then the views of all points are known. Memory: two or three
+blocks of each point, and the segments within WINDOW_NS, up to HELD_BYTES.
 """
 
 from collections.abc import Iterator
@@ -42,32 +43,33 @@ SAMPLED_SEGMENTS = 1 << 21
 SAMPLED_AT_A_POINT = 1 << 16
 
 HELD_BYTES = 256 << 20
-"""Bytes of captures that wait for other points. Beyond it they no longer wait for WINDOW_NS."""
+"""Most bytes of captures that wait for other points. Beyond it they no longer wait for WINDOW_NS."""
 
 _LEAST_BLOCK = 1 << 18
 _APART = "one of them has to be a capture point of its own"
 _NOTHING = np.empty(0, np.uint8)
 _SEGMENT_COST = 64
-"""What a segment counts beside its payload when blocks are filled: more than Workers need to have room for it."""
+"""Bytes that are counted for a segment besides its payload when blocks are filled: more than Workers need to have room
+for it."""
 
 Longs = NDArray[np.int64]
 
 
 class _NewBuffers:
-    """A buffer of its own for each block, so that blocks stay as long as somebody refers to them."""
+    """A separate buffer for each block, so that blocks stay valid as long as they are referenced."""
 
     def __init__(self, n_bytes: int) -> None:
         self._n_bytes = n_bytes
 
     def next(self) -> NDArray[np.uint8]:
-        """A new buffer."""
+        """Returns a new buffer."""
         return np.empty(self._n_bytes, np.uint8)
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Segments of a block, on the common clock. merge_ns: times that never go back; keys, flows, directions, matched:
-    see copies.Rows. Segments before `judged` were given on or left out."""
+    """Segments of a block, on the common clock. merge_ns: times that never decrease; keys, flows, directions, matched:
+    see copies.Rows. Segments before `judged` were passed on or left out."""
 
     point: int
     capture_id: int
@@ -81,7 +83,7 @@ class _Batch:
     judged: int = 0
 
     def rows(self, number: int, first: int, end: int) -> Rows:
-        """Segments as rows; number: of the batch."""
+        """Returns segments as rows; number: number of the batch."""
         s, part = self.segments, slice(first, end)
         n = len(self.key[part])
         return Rows(
@@ -114,7 +116,7 @@ class _PointReader:
         self._batches = self._read()
 
     def next(self) -> _Batch | None:
-        """The next segments; None at the end."""
+        """Returns the next segments; None at the end."""
         batch = next(self._batches, None)
         self.ended = batch is None
         return batch
@@ -125,12 +127,12 @@ class _PointReader:
         return self._first_id + max(len(self.infos) - 1, 0)
 
     def take_secrets(self) -> tuple[Secrets, ...]:
-        """Secrets that the files carry, since the last call."""
+        """Returns the secrets in the files since the last call."""
         found, self._secrets = self._secrets, ()
         return found
 
     def take_datagrams(self) -> list[Datagram]:
-        """Datagrams since the last call, on the common clock."""
+        """Returns datagrams since the last call, on the common clock."""
         found, self._datagrams = self._datagrams, []
         if not found:
             return []
@@ -164,7 +166,7 @@ class _PointReader:
 
 
 class PointsReading:
-    """The capture points' files, each segment once. As `Reading`: captures is complete when the blocks are through;
+    """The files of the capture points, each segment once. Like `Reading`: captures is complete after the last block;
     series are the numbers of points."""
 
     def __init__(self, inputs: CapturePoints, buffers: Buffers) -> None:
@@ -187,22 +189,22 @@ class PointsReading:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the files that were read, as they lie there; each is read twice."""
+        """Bytes of the stored files that were read; each file is read twice."""
         return self._n_sampled + sum(info.size_bytes for info in self.captures)
 
     @property
     def limits_hit(self) -> dict[str, int]:
-        """What was left out below TCP."""
+        """How much was left out below TCP, by limit."""
         kinds = [info.kinds for info in self.captures]
         return {FRAGMENTS: sum(k.over_limit for k in kinds), DATAGRAMS: sum(k.datagrams_left_out for k in kinds)}
 
     def network_times(self) -> pa.Table:
-        """NETWORK_TIMES of all connections, when the blocks are through."""
+        """NETWORK_TIMES of all connections, after the last block."""
         return self._times.table(self._flows.rows, [point.name for point in self._inputs.points])
 
     def blocks(self) -> Iterator[ReadBlock]:
-        """Blocks in order of time. Raises CaptureError when a file cannot be read, UsageError where files of one point
-        overlap in time."""
+        """Yields blocks in order of time. Raises CaptureError when a file cannot be read, UsageError where files of one
+        point overlap in time."""
         self._find_clocks()
         while not all(reader.ended for reader in self._readers):
             self._read_more()
@@ -210,7 +212,7 @@ class PointsReading:
             yield from self._judge(self._judged_until())
 
     def _find_clocks(self) -> None:
-        """The first pass: samples of all points, and from them their clocks."""
+        """The first pass: takes samples of all points, and estimates their clocks from them."""
         limit = min(SAMPLED_SEGMENTS // len(self._readers), SAMPLED_AT_A_POINT)
         samples = [self._sampled(point, SegmentSampler(limit)).sample() for point in self._inputs.points]
         clocks = estimate_clocks([point.name for point in self._inputs.points], samples)
@@ -245,7 +247,7 @@ class PointsReading:
                 self._batches.append(batch)
 
     def _judged_until(self) -> int:
-        """The time before which segments can be judged."""
+        """Returns the time before which segments can be judged."""
         reading = [reader.last_ns for reader in self._readers if not reader.ended]
         if not reading:
             return 1 << 62
@@ -253,7 +255,7 @@ class PointsReading:
         return min(reading) - (WINDOW_NS if waiting <= HELD_BYTES else 0)
 
     def _beside_segments(self) -> Iterator[ReadBlock]:
-        """The datagrams and secrets that were read, in blocks without segments."""
+        """Yields the datagrams and secrets that were read, in blocks without segments."""
         for reader in self._readers:
             fresh, secrets = list(self._fresh_datagrams(reader)), reader.take_secrets()
             if fresh or secrets:
@@ -261,7 +263,7 @@ class PointsReading:
                 yield ReadBlock(reader.number, reader.capture_id, _NOTHING, nothing, fresh, secrets)
 
     def _fresh_datagrams(self, reader: _PointReader) -> Iterator[Datagram]:
-        """The datagrams of a point but for those that another point has seen too."""
+        """Yields the datagrams of a point that no other point has seen."""
         if len(self._names_asked) > DATAGRAM_LIMIT:
             self._names_asked.clear()
         for each in reader.take_datagrams():
@@ -272,7 +274,7 @@ class PointsReading:
                 yield each
 
     def _judge(self, until_ns: int) -> Iterator[ReadBlock]:
-        """Gives on what is older than that, each segment once."""
+        """Yields the segments older than that time, each once."""
         ends = [int(np.searchsorted(batch.merge_ns, until_ns)) for batch in self._batches]
         held = [batch.rows(i, 0, len(batch.key)) for i, batch in enumerate(self._batches)]
         if not held:
@@ -297,8 +299,8 @@ class PointsReading:
                 batch.buf = _NOTHING
 
     def _new_segments(self, rows: Rows, judged: Longs, of: tuple[Longs, NDArray[np.int16]]) -> NDArray[np.bool_]:
-        """Which of the judged segments no point before in order has seen; measures the others. of: their connections
-        and the homes of these."""
+        """Returns a mask of the judged segments that no earlier point in order has seen; measures the others. of: their
+        connections and the homes of these."""
         connection, home = of
         given = np.ones(len(judged), np.bool_)
         foreign = np.flatnonzero(rows.point[judged] != home)
@@ -323,8 +325,8 @@ class PointsReading:
         return given
 
     def _blocks_of(self, point: int, rows: Rows) -> Iterator[ReadBlock]:
-        """Blocks of segments with the packet numbers of a point, as large as there is room in a buffer. A segment that
-        another point has filled in has the number of the packet before it, where there is one in this stretch."""
+        """Yields blocks of segments with the packet numbers of a point, as large as fits in a buffer. A segment that
+        another point has contributed has the number of the packet before it, where there is one in these rows."""
         of_point = np.flatnonzero(rows.point == point)
         if not len(of_point):
             of_point = np.arange(len(rows.key))
@@ -349,7 +351,7 @@ class PointsReading:
             first = end
 
     def _segments(self, rows: Rows) -> Segments:
-        """The segments that rows stand for; their offsets count in their batches."""
+        """Returns the segments of rows; their offsets count in their batches."""
         out = Segments(*room_for_segments(len(rows.key)))
         for number in np.unique(rows.batch).tolist():
             chosen = rows.batch == number
@@ -358,7 +360,7 @@ class PointsReading:
         return out
 
     def _copied(self, rows: Rows, segments: Segments, buf: NDArray[np.uint8]) -> Longs:
-        """Copies payloads into the buffer, one after the other. Returns where each is."""
+        """Copies payloads into the buffer, one after the other. Returns their offsets."""
         captured = segments.captured.astype(np.int64)
         offset = np.cumsum(captured) - captured
         for number in np.unique(rows.batch).tolist():
@@ -369,7 +371,7 @@ class PointsReading:
 
 @kernel
 def copy_payloads(source: NDArray[np.uint8], at: Longs, length: Longs, to: Longs, target: NDArray[np.uint8]) -> None:
-    """Copies stretches of source to places in target."""
+    """Copies ranges of source to offsets in target."""
     for i in range(len(at)):
         copy_bytes(target[to[i] : to[i] + length[i]], source[at[i] : at[i] + length[i]])
 

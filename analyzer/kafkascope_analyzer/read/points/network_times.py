@@ -1,8 +1,8 @@
-"""How long segments took from one capture point to the other, for each connection and direction.
+"""Network times of segments between capture points, for each connection and direction.
 
-The distances of the times of both views are counted in classes: the sign, the exponent and the first five bits of the
-nanoseconds, so that the middle of a class is at most 3 % away from any value in it. Only classes that occur take
-memory, some ten of each direction of a connection that two points have seen.
+The differences between the times of both views are counted in classes: the sign, the exponent and the first five bits
+of the nanoseconds, so that the middle of a class is at most 3 % away from any value in it. Only classes that occur take
+memory, some ten for each direction of a connection that two points have seen.
 """
 
 from collections.abc import Sequence
@@ -30,13 +30,12 @@ NETWORK_TIMES = pa.schema(
     ]
 )
 """One row per connection: the hash of its endpoints, its first segment, the points that have seen it (where two have
-measured it, the one nearer to the endpoint with the lesser hash is the first and the other the last), how many
-segments two points have seen, and their time from point to point: up is from the endpoint with the lesser hash to the
-other, down the reverse."""
+measured it, the first is the one nearer to the endpoint with the smaller hash), how many segments two points have seen,
+and their time from point to point: up is from the endpoint with the smaller hash to the other, down the reverse."""
 
 
 def class_of(distance_ns: Longs) -> Longs:
-    """The class of each distance, a number of _CLASS_BITS bits."""
+    """Returns the class of each difference, a number of _CLASS_BITS bits."""
     size = np.abs(distance_ns)
     exponent = np.maximum(np.frexp(size.astype(np.float64))[1].astype(np.int64) - _MANTISSA_BITS, 0)
     number: Longs = np.where(distance_ns < 0, _SIGN, 0) | exponent << _MANTISSA_BITS | size >> exponent
@@ -44,7 +43,7 @@ def class_of(distance_ns: Longs) -> Longs:
 
 
 def middle_of(number: Longs) -> Longs:
-    """The distance in the middle of each class, nanoseconds."""
+    """Returns the difference in the middle of each class, nanoseconds."""
     size = number & (_SIGN - 1)
     exponent = size >> _MANTISSA_BITS
     middle = ((size & ((1 << _MANTISSA_BITS) - 1)) << exponent) + np.where(exponent > 0, (1 << exponent) >> 1, 0)
@@ -59,7 +58,7 @@ class Distances:
     n: Longs
 
     def plus(self, other: "Distances") -> "Distances":
-        """Both added up."""
+        """Returns the sum of both."""
         key, which = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
         n = np.zeros(len(key), np.int64)
         np.add.at(n, which, np.concatenate([self.n, other.n]))
@@ -71,21 +70,21 @@ def _none() -> Distances:
 
 
 class NetworkTimes:
-    """Counts the distances of copies."""
+    """Counts the time differences of copies."""
 
     def __init__(self) -> None:
         self._total, self._fresh = _none(), _none()
 
     def take(self, connection: Longs, point: Longs, direction: Longs, distance_ns: Longs) -> None:
-        """Takes copies: the connection, the point that has seen the copy, the direction, and the time of the copy less
+        """Takes copies: the connection, the point that has seen the copy, the direction, and the time of the copy minus
         that of the segment, nanoseconds."""
         key = ((connection << _POINT_BITS | point) << 1 | direction) << _CLASS_BITS | class_of(distance_ns)
         self._fresh = self._fresh.plus(Distances(key, np.ones(len(key), np.int64)))
-        if len(self._fresh.key) >= len(self._total.key):  # so that adding up costs no more for what there is already
+        if len(self._fresh.key) >= len(self._total.key):  # so that adding stays cheap as counts grow
             self._total, self._fresh = self._total.plus(self._fresh), _none()
 
     def table(self, flows: NDArray[np.void], names: Sequence[str]) -> pa.Table:
-        """NETWORK_TIMES. flows: FLOW_ROW by connection; names: of the points."""
+        """Returns NETWORK_TIMES. flows: FLOW_ROW by connection; names: names of the points."""
         total = self._total.plus(self._fresh)
         series, which = np.unique(total.key >> _CLASS_BITS, return_inverse=True)
         value = middle_of(total.key & ((1 << _CLASS_BITS) - 1))
@@ -99,8 +98,8 @@ class NetworkTimes:
 
 
 def _percentile(which: Longs, value: Longs, n: Longs, wanted: tuple[int, float]) -> Longs:
-    """The value that a share of each series does not exceed. Rows are sorted by series and value; wanted: how many
-    series, and the share."""
+    """Returns the value that a share of each series does not exceed. Rows are sorted by series and value; wanted: the
+    number of series, and the share."""
     n_series, share = wanted
     ends = np.cumsum(n)
     before = np.concatenate([[0], ends])[np.searchsorted(which, np.arange(n_series))]
@@ -112,7 +111,7 @@ def _percentile(which: Longs, value: Longs, n: Longs, wanted: tuple[int, float])
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """By series (connection, point, direction): how many copies, and percentiles of their distances."""
+    """By series (connection, point, direction): number of copies, and percentiles of their differences."""
 
     series: Longs
     n: Longs
@@ -121,7 +120,7 @@ class _Measured:
     p99: Longs
 
     def rows(self, flows: NDArray[np.void], names: Sequence[str]) -> list[dict[str, object]]:
-        """Rows of NETWORK_TIMES."""
+        """Returns rows of NETWORK_TIMES."""
         by_connection: dict[int, dict[tuple[int, int], int]] = {}
         for at, series in enumerate(self.series.tolist()):
             connection, point, direction = series >> (_POINT_BITS + 1), series >> 1 & 1023, series & 1
@@ -129,7 +128,7 @@ class _Measured:
         return [self._row(flows[i], by_connection.get(i, {}), names) for i in range(len(flows))]
 
     def _row(self, flow: np.void, found: dict[tuple[int, int], int], names: Sequence[str]) -> dict[str, object]:
-        """The row of a connection. found: its series by point and direction. Of several points, the one that is
+        """Returns the row of a connection. found: its series by point and direction. Of several points, the one that is
         furthest from the connection's first point counts."""
         views = flow["views"][: flow["n_views"]].tolist()
         row: dict[str, object] = {"flow": int(flow["flow"]), "first_ns": int(flow["first_ns"]), "n_both": 0}

@@ -1,15 +1,15 @@
-"""Estimates how far the clocks of capture points are apart, from segments that two points have seen.
+"""Estimates the differences between the clocks of capture points, from segments that two points have seen.
 
-A segment that goes from point A to point B arrives after it was sent, so the distance of the clocks (B's time less A's
-time of the same segment) is at most what the segment shows; one that goes from B to A shows a distance that is at
-least what it shows. The smallest of the first and the largest of the second bound the distance: the estimate is the
-middle, and half of the width is its uncertainty. Which way a segment goes between the points, each connection decides
-by itself: segments of the one direction show larger distances than those of the other. SYN and SYN-ACK alone are
-enough; a connection that was open before the capture is used by its payload.
+A segment that goes from point A to point B arrives after it was sent, so the difference of its times (B's time minus
+A's) is an upper bound of the difference of the clocks; for a segment from B to A it is a lower bound. The smallest
+upper and the largest lower bound limit the difference of the clocks: the estimate is the middle, and half of the width
+is its uncertainty. The way of a segment between the points is determined for each connection: segments of the one
+direction show larger differences than those of the other. SYN and SYN-ACK alone are enough; for a connection that was
+open before the capture, segments with payload are used.
 
-Where no distance fits all segments, the clocks drift. Then a straight line is fitted that keeps furthest from all
-bounds, and where none fits, the middle of the bounds in each of N_PIECES stretches of time. Points are tied to the
-reference over other points where they have no connection in common with it; uncertainties add up.
+Where no constant fits all segments, the clocks drift. Then the straight line with the greatest distance from all bounds
+is fitted, and where none fits, the middle of the bounds in each of N_PIECES spans of time. Points without a connection
+in common with the reference are compared through other points; uncertainties add up.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from kafkascope_analyzer.read.points.clock import CONSTANT, DRIFT, STEPS, PointC
 from kafkascope_analyzer.read.points.samples import Sample, joined
 
 N_PIECES = 32
-"""Stretches of time in which bounds are looked for: enough to follow a clock that was set, few enough that each has
-segments both ways."""
+"""Number of spans of time in which bounds are searched: enough to follow a clock that was set, few enough that each has
+segments in both directions."""
 
 DRIFT_LIMIT = 1e-3
 """Drift beyond which a clock is broken: a quartz drifts by 100 parts in a million at the most."""
 
 NEIGHBOUR_NS = 1_000_000_000
-"""How far apart two segments may be that are compared without a third: a clock may drift by some 20 us meanwhile."""
+"""Largest time between two segments that are compared without a third: a clock may drift by some 20 us meanwhile."""
 
 _SEARCH_STEPS = 80
 
@@ -37,8 +37,8 @@ Longs = NDArray[np.int64]
 
 
 class Bounds(NamedTuple):
-    """Bounds of the distance of two clocks: at (time by the first clock), int64 nanoseconds each. upper_at may differ
-    from lower_at; both have one row per stretch of time."""
+    """Bounds of the difference of two clocks: at (time by the first clock), int64 nanoseconds each. upper_at may differ
+    from lower_at; both have one row per span of time."""
 
     upper_at: Longs
     upper: Longs
@@ -55,12 +55,12 @@ class Distance(NamedTuple):
     uncertainty_ns: int
 
     def reversed(self) -> "Distance":
-        """The distance of the first clock from the second."""
+        """Returns how far the first clock is ahead of the second."""
         return self._replace(at_ns=self.at_ns + self.ahead_ns, ahead_ns=-self.ahead_ns)
 
 
 def estimate_clocks(names: Sequence[str], samples: Sequence[Sample]) -> list[PointClock]:
-    """The clock of each point. The first point of those that are tied together is their reference."""
+    """Returns the clock of each point. Of points that are connected by comparisons, the first is the reference."""
     distances = _all_distances(samples)
     clocks: dict[int, PointClock] = {}
     for first, name in enumerate(names):
@@ -74,7 +74,8 @@ def estimate_clocks(names: Sequence[str], samples: Sequence[Sample]) -> list[Poi
 def _follow(
     reference: int, names: Sequence[str], distances: dict[tuple[int, int], Distance], clocks: dict[int, PointClock]
 ) -> None:
-    """Adds the clocks of all points that are tied to the reference, over the distances with the least uncertainty."""
+    """Adds the clocks of all points that are connected to the reference, through the differences with the least
+    uncertainty."""
     while True:
         steps = [
             (clocks[known].uncertainty_ns + distance.uncertainty_ns, known, point)
@@ -88,7 +89,7 @@ def _follow(
 
 
 def _chained(name: str, known: PointClock, distance: Distance, uncertainty_ns: int) -> PointClock:
-    """The clock of a point from its distance to a point whose clock is known."""
+    """Returns the clock of a point from its difference to a point whose clock is known."""
     at = distance.at_ns
     if len(known.at_ns) > 1:
         at = np.union1d(at, np.array(known.at_ns, np.int64))
@@ -102,7 +103,8 @@ def _chained(name: str, known: PointClock, distance: Distance, uncertainty_ns: i
 
 
 def _all_distances(samples: Sequence[Sample]) -> dict[tuple[int, int], Distance]:
-    """The distance of each two points that have seen the same segments in both directions, both ways round."""
+    """Returns the difference between each two points that have seen the same segments in both directions, for both
+    orders."""
     point = np.concatenate([np.full(len(sample.key), i) for i, sample in enumerate(samples)])
     rows = joined(samples)
     order = np.lexsort((point, rows.key))
@@ -122,7 +124,7 @@ def _all_distances(samples: Sequence[Sample]) -> dict[tuple[int, int], Distance]
 
 
 def _bounds(rows: Sample, shown: Longs) -> Bounds | None:
-    """The bounds that segments show of the distance; None where no connection has both directions."""
+    """Returns the bounds of the difference from segments; None where no connection has both directions."""
     order = np.lexsort((rows.ts_ns, rows.flow))
     rows, shown = rows.only(order), shown[order]
     goes_there = _from_first_to_second(rows, shown)
@@ -133,7 +135,7 @@ def _bounds(rows: Sample, shown: Longs) -> Bounds | None:
     piece = (rows.ts_ns - first) * N_PIECES // (last - first + 1)
     upper, lower = _extremes(piece, shown, there), _extremes(piece, -shown, back)
     both = np.intersect1d(piece[upper], piece[lower])
-    if not len(both):  # too few segments to tell stretches of time apart
+    if not len(both):  # too few segments for spans of time
         upper, lower = upper[[shown[upper].argmin()]], lower[[shown[lower].argmax()]]
     else:
         upper, lower = upper[np.isin(piece[upper], both)], lower[np.isin(piece[lower], both)]
@@ -141,12 +143,12 @@ def _bounds(rows: Sample, shown: Longs) -> Bounds | None:
 
 
 def _from_first_to_second(rows: Sample, shown: Longs) -> Longs:
-    """The way of each segment: 1 where it goes from the first point to the second, -1 where it comes back, 0 where its
-    connection does not say. Segments are sorted by connection and time.
+    """Returns the way of each segment: 1 from the first point to the second, -1 for the reverse, 0 where its connection
+    does not show it. Segments are sorted by connection and time.
 
     Each segment between two of the other direction has a vote: it is compared with the line between them, so that a
-    drift does not count, and a clock that is set spoils one vote. Connections without such a segment go by two
-    neighbours, as SYN and SYN-ACK are."""
+    drift does not matter, and a clock that is set spoils only one vote. For connections without such a segment, two
+    consecutive segments decide, such as SYN and SYN-ACK."""
     flows, which = np.unique(rows.flow, return_inverse=True)
     votes = np.zeros(len(flows), np.int64)
     turns = (rows.flow[1:] == rows.flow[:-1]) & (rows.direction[1:] != rows.direction[:-1])
@@ -164,24 +166,24 @@ def _from_first_to_second(rows: Sample, shown: Longs) -> Longs:
 
 
 def _vote(more: NDArray[Any], direction: NDArray[np.uint8]) -> Longs:
-    """1 where segments of direction 0 go from the first point to the second, by how much larger a distance a segment of
-    a direction shows than those of the other."""
+    """Returns 1 where segments of direction 0 go from the first point to the second. more: how much larger a difference
+    a segment of a direction shows than those of the other."""
     votes: Longs = np.where(direction == 0, np.sign(more), -np.sign(more)).astype(np.int64)
     return votes
 
 
 def _extremes(piece: Longs, shown: Longs, chosen: NDArray[np.bool_]) -> Longs:
-    """The row with the least value of each stretch of time among the chosen rows."""
+    """Returns the row with the smallest value of each span of time among the chosen rows."""
     rows = np.flatnonzero(chosen)
     rows = rows[np.lexsort((shown[rows], piece[rows]))]
     return rows[np.unique(piece[rows], return_index=True)[1]]
 
 
 def _fitted(bounds: Bounds) -> Distance:
-    """The distance that the bounds allow: constant, else a line, else steps."""
+    """Returns the difference that the bounds allow: constant, else a line, else steps."""
     first = min(int(bounds.upper_at.min()), int(bounds.lower_at.min()))
     last = max(int(bounds.upper_at.max()), int(bounds.lower_at.max()))
-    base = int(bounds.upper.min())  # what is left is small, and exact in floating point
+    base = int(bounds.upper.min())  # the remaining values are small, and exact in floating point
     line = _Line(bounds, first, base)
     if line.margin(0.0) >= 0:
         return Distance(CONSTANT, np.array([first]), base + line.values(0.0, [0]), _up(line.margin(0.0)))
@@ -197,7 +199,7 @@ def _up(value: float) -> int:
 
 
 class _Line:
-    """Lines through bounds: of each slope, the one that keeps as far from the upper bounds as from the lower."""
+    """Lines through bounds: for each slope, the one that is as far from the upper bounds as from the lower."""
 
     def __init__(self, bounds: Bounds, first_ns: int, base_ns: int) -> None:
         self._upper_at = (bounds.upper_at - first_ns).astype(np.float64)
@@ -206,21 +208,21 @@ class _Line:
         self._lower = (bounds.lower - base_ns).astype(np.float64)
 
     def _room(self, slope: float) -> tuple[float, float]:
-        """The least and the largest value that a line of this slope may have at the start."""
+        """Returns the smallest and the largest value that a line of this slope may have at the start."""
         return float((self._lower - slope * self._lower_at).max()), float((self._upper - slope * self._upper_at).min())
 
     def margin(self, slope: float) -> float:
-        """How far the line keeps from the bounds; below zero where it does not fit."""
+        """Returns the distance of the line from the bounds; below zero where it does not fit."""
         least, largest = self._room(slope)
         return (largest - least) / 2
 
     def values(self, slope: float, since: list[int]) -> Longs:
-        """The line at some times since the start."""
+        """Returns the line's values at some times since the start."""
         least, largest = self._room(slope)
         return np.round((least + largest) / 2 + slope * np.array(since, np.float64)).astype(np.int64)
 
     def best_slope(self) -> float:
-        """The slope with the largest margin, which is concave in the slope."""
+        """Returns the slope with the largest margin, which is concave in the slope."""
         low, high = -DRIFT_LIMIT, DRIFT_LIMIT
         for _ in range(_SEARCH_STEPS):
             one, other = low + (high - low) / 3, high - (high - low) / 3
@@ -232,7 +234,8 @@ class _Line:
 
 
 def _steps(bounds: Bounds) -> Distance:
-    """The middle of the bounds of each stretch of time. Between two stretches the clock may have gone either way."""
+    """Returns the middle of the bounds of each span of time. Between two spans the clock may have changed
+    either way."""
     at = (bounds.upper_at + bounds.lower_at) // 2
     middle = (bounds.upper + bounds.lower) // 2
     widths = np.abs(bounds.upper - bounds.lower)

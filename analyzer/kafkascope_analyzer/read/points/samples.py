@@ -1,4 +1,4 @@
-"""The segments of a capture point that clocks are compared by.
+"""Chooses the segments of a capture point by which clocks are compared.
 
 Two points have to choose the same segments without knowing of each other, so a hash of the segment decides (trajectory
 sampling, RFC 5475): direction, sequence number, and whether it is a SYN. Only SYNs and segments with payload are
@@ -29,12 +29,12 @@ class Sample(NamedTuple):
     ts_ns: NDArray[np.int64]
 
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Sample":
-        """Some of the segments."""
+        """Returns the chosen segments."""
         return Sample(self.key[chosen], self.flow[chosen], self.direction[chosen], self.ts_ns[chosen])
 
 
 def joined(samples: Sequence[Sample]) -> Sample:
-    """Samples one after the other."""
+    """Concatenates samples."""
     return Sample(
         np.concatenate([each.key for each in samples]),
         np.concatenate([each.flow for each in samples]),
@@ -44,12 +44,12 @@ def joined(samples: Sequence[Sample]) -> Sample:
 
 
 def ends_of(s: Segments) -> Ends:
-    """The endpoints of segments."""
+    """Returns the endpoints of segments."""
     return Ends(s.source, s.destination, s.source_port, s.destination_port)
 
 
 def hashed(flow: NDArray[np.uint64], direction: NDArray[np.uint8], *numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A 64-bit hash of rows of numbers (the finalizer of splitmix64 over each)."""
+    """Returns a 64-bit hash of rows of numbers (the finalizer of splitmix64 over each)."""
     x = flow + direction.astype(np.uint64)
     for number in numbers:
         x = (x ^ (x >> np.uint64(30)) ^ number) * _FACTORS[0]
@@ -58,7 +58,7 @@ def hashed(flow: NDArray[np.uint64], direction: NDArray[np.uint8], *numbers: NDA
 
 
 class SegmentSampler:
-    """Chooses segments of one capture point. Memory: `limit` rows of 25 bytes, and what a block adds."""
+    """Chooses segments of one capture point. Memory: `limit` rows of 25 bytes, and the additions of one block."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -80,7 +80,7 @@ class SegmentSampler:
             self._chosen = self._thinned(self._chosen)
 
     def sample(self) -> Sample:
-        """The segments chosen, without those that the point has seen more than once."""
+        """Returns the chosen segments, without those that the point has seen more than once."""
         _, first, times = np.unique(self._chosen.key, return_index=True, return_counts=True)
         return self._chosen.only(first[times == 1])
 
