@@ -1,1 +1,1 @@
-"""Findings: one rule a module, in `rules`; `registry` lists them."""
+"""Findings: each module of `rules` defines one rule; `registry` lists them."""

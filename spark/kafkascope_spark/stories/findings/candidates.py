@@ -1,4 +1,5 @@
-"""`Candidates`: what the reads of a detector must have in common, where that saves Spark a query that finds nothing."""
+"""`Candidates`: a test of the rows of a detector's reads before its query, which saves Spark queries that find
+nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,10 +12,10 @@ from kafkascope_spark.stories.findings.conditions import count
 from kafkascope_spark.stories.findings.read import Groups, Read, source_columns
 
 Tables = Mapping[str, pa.Table]
-"""By the name of a read: columns of the rows that it selects, or of its groups."""
+"""Columns of the rows or groups that a read selects, by the name of the read."""
 COUNT = count()
 N_ROWS = str(COUNT)
-"""How many rows a group has, for the condition of a read; and the column of that number."""
+"""Name of the column with the number of rows of a group, which is also the expression for the condition of a read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,10 @@ class Candidates:
     columns: Mapping[str, tuple[str, ...]]
     """The columns that the test needs, by the name of the read."""
     exist: Callable[[Tables], bool]
-    """Whether there can be a finding. It is asked only where each read has rows."""
+    """Returns whether there can be a finding. Called only if each read has rows."""
 
     def check(self, reads: Mapping[str, Read]) -> None:
-        """Raises TypeError where the detector's reads have no such columns."""
+        """Raises TypeError if the detector's reads lack one of the columns."""
         for name, columns in self.columns.items():
             read = reads.get(name)
             if read is None:
@@ -39,13 +40,13 @@ class Candidates:
 
 
 def rows_of(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of these columns."""
+    """Yields the rows of these columns."""
     return zip(*(table.column(name).to_pylist() for name in names), strict=True)
 
 
 def with_client(rows: pa.Table, clients: pa.Table) -> pa.Table:
-    """The rows that have the conn_id of a client, with its client_instance_id. clients: with client_instance_id and
-    conn_ids."""
+    """Returns the rows whose conn_id belongs to a client, with its client_instance_id. clients: table with
+    client_instance_id and conn_ids."""
     owners = [
         (conn, client) for client, conns in rows_of(clients, "client_instance_id", "conn_ids") for conn in conns or ()
     ]
@@ -57,8 +58,8 @@ def with_client(rows: pa.Table, clients: pa.Table) -> pa.Table:
 
 
 def most_rows(groups: pa.Table, connections: pa.Table, *per: str) -> int:
-    """The largest number of rows that groups have together which have the same values of `per`. groups: with conn_id
-    and N_ROWS; those of other connections do not count; per: columns of either table."""
+    """Returns the largest total number of rows of groups with the same values of `per`. groups: table with conn_id and
+    N_ROWS; groups of connections that are not in `connections` do not count; per: columns of either table."""
     known = groups.join(connections, "conn_id", join_type="inner", use_threads=False)
     sums = known.group_by(list(per), use_threads=False).aggregate([(N_ROWS, "sum")])
     return int(pc.max(sums.column(f"{N_ROWS}_sum")).as_py() or 0)

@@ -1,10 +1,10 @@
-"""Which incident each finding is a consequence of.
+"""`Causes`: the incident of which each finding is a consequence.
 
-A family is an incident that followed from no other, with all that followed from it. A finding belongs to a family with
-an incident of the kinds that its rule names (`Follows`), which shares a client, a group or a broker with it: to the one
-that it has the longest time in common with. It never belongs to a family that is less severe than itself, unless that
-is the same fault, nor to one in which nobody stalled: reports do not list those one by one. A finding that is made of
-an incident belongs to that one.
+A family is an incident that followed from no other, with all incidents that followed from it. A finding belongs to a
+family with an incident of the kinds in its rule's `Follows` that shares a client, a group or a broker with it; of
+several, to the one with the longest overlap. It never belongs to a family that is less severe than itself, unless that
+is the same fault, nor to one in which nobody stalled, because reports do not list those one by one. A finding that is
+made from an incident belongs to that incident.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _ROUTINE = SEVERITIES.index("info")
 
 @dataclass(frozen=True, slots=True)
 class Cause(Row):
-    """What decides of an incident."""
+    """The columns of an incident that decide."""
 
     TABLE: ClassVar[Table] = INCIDENTS
     incident_id: str
@@ -40,7 +40,7 @@ class Cause(Row):
 
 @dataclass(frozen=True, slots=True)
 class CauseStall(Row):
-    """What decides of a stall."""
+    """The columns of a stall that decide."""
 
     TABLE: ClassVar[Table] = STALLS
     incident_id: str | None
@@ -50,8 +50,8 @@ class CauseStall(Row):
 
 @dataclass(slots=True)
 class _Family:
-    """incident_id: of the incident that the others followed from; severity: the place of the worst in SEVERITIES;
-    end_ns: when the last stall ended, FOREVER where the capture does not show that."""
+    """A family of incidents. incident_id: the incident from which the others followed; severity: index in SEVERITIES of
+    the worst; end_ns: when the last stall ended, FOREVER if the capture does not show that."""
 
     incident_id: str
     start_ns: int = FOREVER
@@ -63,7 +63,7 @@ class _Family:
     nodes: set[int] = field(default_factory=set)
 
     def take(self, incident: Cause) -> None:
-        """Add an incident."""
+        """Adds an incident."""
         self.start_ns = min(self.start_ns, incident.start_ns)
         self.take_end(incident.end_ns)
         self.severity = SEVERITIES.index(incident.family_severity)
@@ -72,29 +72,29 @@ class _Family:
         self.nodes.update([] if incident.node_id is None else [incident.node_id])
 
     def take_end(self, end_ns: int | None) -> None:
-        """The family does not end before this."""
+        """Extends the end of the family to end_ns."""
         self.end_ns = max(self.end_ns, FOREVER if end_ns is None else end_ns)
 
 
 class Causes:
-    """Takes all incidents, then all stalls, and says of findings which incident they are consequences of."""
+    """Takes all incidents, then all stalls, and returns the incident of which a finding is a consequence."""
 
     def __init__(self) -> None:
         self._families: dict[str, _Family] = {}
-        """By the incident that the others followed from."""
+        """Families by the incident from which the others followed."""
         self._family_of: dict[str, _Family] = {}
-        """By each incident."""
+        """Family of each incident."""
         self._able: dict[tuple[Follows, str], Stretches[_Family]] = {}
 
     def take_incident(self, row: Cause) -> None:
-        """Take an incident."""
+        """Takes an incident."""
         identity = row.root_incident_id or row.incident_id
         family = self._families.setdefault(identity, _Family(identity))
         family.take(row)
         self._family_of[row.incident_id] = family
 
     def take_stall(self, row: CauseStall) -> None:
-        """Take a stall. One of no incident decides nothing."""
+        """Takes a stall. A stall without an incident is ignored."""
         family = self._family_of.get(row.incident_id or "")
         if family is None:
             return
@@ -102,8 +102,8 @@ class Causes:
         family.groups.update([] if row.group_id is None else [row.group_id])
 
     def incident_of(self, follows: Follows | None, finding: FindingRow, facts: Facts) -> str | None:
-        """The incident_id for a row of findings; None where it stands alone. follows: of its rule; facts: those that
-        the finding was made of."""
+        """Returns the incident_id for a finding; None if it is a consequence of no incident. follows: `follows` of its
+        rule; facts: facts of the finding."""
         if facts.incident_id is not None:
             family = self._family_of[facts.incident_id]
             return family.incident_id if family.severity >= SEVERITIES.index(finding.severity) else None
@@ -124,7 +124,8 @@ class Causes:
         return found[1].incident_id
 
     def _stretches(self, follows: Follows, severity: str) -> Stretches[_Family]:
-        """The families of which a finding of that severity may be a consequence, the worst first, then by time."""
+        """Returns the families of which a finding of that severity may be a consequence, the worst first, then by
+        time."""
         key = follows, severity
         if key not in self._able:
             able = (family for family in self._families.values() if _may_cause(family, follows, severity))
@@ -133,7 +134,7 @@ class Causes:
 
 
 def causes_in(dataset: Dataset) -> Causes:
-    """The causes that the incidents and stalls of a dataset can be. Raises UsageError where they cannot be read."""
+    """Reads the causes from the incidents and stalls of a dataset. Raises UsageError where they cannot be read."""
     causes = Causes()
     for incident in read(dataset, Cause):
         causes.take_incident(incident)
@@ -143,7 +144,7 @@ def causes_in(dataset: Dataset) -> Causes:
 
 
 def _may_cause(family: _Family, follows: Follows, severity: str) -> bool:
-    """Whether reports list the family, its kinds fit, and it is as severe as a finding or more, or the same fault."""
+    """Whether reports list the family, its kinds fit, and it is at least as severe as the finding or the same fault."""
     if family.severity <= _ROUTINE or not family.kinds & follows.kinds:
         return False
     return family.severity >= SEVERITIES.index(severity) or bool(family.kinds & follows.same)

@@ -1,13 +1,13 @@
-"""Conditions on the rows of a table, as small objects: pyarrow evaluates them on a batch of rows, and str() of one is
-Spark SQL that means the same.
+"""Conditions on the rows of a table as objects: pyarrow evaluates them on a batch of rows, and str() returns the same
+condition as Spark SQL.
 
     all_of(kind=("producer", "consumer"), group_id=NOT_NULL, n_requests=at_least(100))
     any_of(column("last_ns") - column("first_ns") > 5, status="unanswered")
     all_of(total("n") >= 100, largest("ts_ns") - smallest("ts_ns") >= 5)      # of a group of rows
 
 A column is compared with a value, one of several (a tuple), null (None), or by a test of this module. Null is as in
-SQL: what is computed of it is null, and a row or group for which a condition is null is left out. Numbers with a
-fraction are float, or Decimal where they are compared exactly.
+SQL: the result of a computation with null is null, and rows and groups for which a condition is null are left out.
+Numbers with a fraction are float, or Decimal if they are compared exactly.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,11 +23,11 @@ Rows: TypeAlias = "pa.RecordBatch | pa.Table"
 
 
 class Expression:
-    """What can be computed of a row, or of a group of rows."""
+    """An expression over a row, or over a group of rows."""
 
     def value(self, rows: Rows) -> Any:
-        """The values for these rows, as an array, or one for all of them. Raises KeyError for a column that there is
-        not, and pa.ArrowException where the types do not fit."""
+        """Returns the values for these rows, as an array, or a single one for all. Raises KeyError for a missing
+        column, and pa.ArrowException if the types do not fit."""
         return self._value(rows)
 
     def _value(self, rows: Rows) -> Any:
@@ -37,7 +37,7 @@ class Expression:
         raise NotImplementedError
 
     def parts(self) -> Iterator["Expression"]:
-        """This expression, and those that it is made of."""
+        """Yields this expression and all its subexpressions."""
         yield self
         for each in fields(self):  # type: ignore[arg-type]  # each expression is a dataclass
             inner = getattr(self, each.name)
@@ -46,7 +46,7 @@ class Expression:
                     yield from part.parts()
 
     def columns(self) -> set[str]:
-        """The names of the columns that it is computed of."""
+        """Returns the names of the columns in it."""
         return {part.name for part in self.parts() if isinstance(part, ColumnOf)}
 
     def __add__(self, other: "Operand") -> "Expression":
@@ -73,7 +73,7 @@ class Expression:
 
 Operand = Expression | Value
 Test = Callable[[Expression], Expression]
-"""What a column has to be: makes a condition of it."""
+"""A test of a column: makes a condition from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class ColumnOf(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Expression):
-    """A value that stands in the rule."""
+    """A constant of a rule."""
 
     constant: Value
 
@@ -108,8 +108,8 @@ class Constant(Expression):
 
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two operands: a whole number beside one with a fraction becomes such a one, as in Spark. pyarrow alone refuses
-    those that float64 does not hold exactly."""
+    """Returns the two operands with the same type: an integer next to a float becomes a float, as in Spark. pyarrow
+    itself refuses integers that float64 does not hold exactly."""
     if pa.types.is_floating(left.type) and pa.types.is_integer(right.type):
         return left, pc.cast(right, pa.float64(), safe=False)
     if pa.types.is_floating(right.type) and pa.types.is_integer(left.type):
@@ -119,7 +119,7 @@ def _alike(left: Any, right: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Calculation(Expression):
-    """A sum, difference or product. Raises pa.ArrowInvalid where it leaves its type, as Spark fails."""
+    """A sum, difference or product. Raises pa.ArrowInvalid on overflow, where Spark fails, too."""
 
     FUNCTIONS: ClassVar = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
     sign: str
@@ -135,7 +135,7 @@ class Calculation(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Expression):
-    """Whether two values are equal, or in that order."""
+    """A comparison of two values."""
 
     FUNCTIONS: ClassVar = {"=": pc.equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
     sign: str
@@ -167,7 +167,7 @@ class OneOf(Expression):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Expression):
-    """Whether there is no value."""
+    """Whether a value is null."""
 
     of: Expression
 
@@ -180,7 +180,7 @@ class IsNull(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Contains(Expression):
-    """Whether a text has another in it."""
+    """Whether a text contains another one."""
 
     of: Expression
     text: str
@@ -194,7 +194,7 @@ class Contains(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Matches(Expression):
-    """Whether a regular expression finds something in a text: one that means the same to RE2 and to Java."""
+    """Whether a regular expression matches a part of a text. It must have the same meaning in RE2 and in Java."""
 
     of: Expression
     pattern: str
@@ -208,7 +208,7 @@ class Matches(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Length(Expression):
-    """How many elements a list has."""
+    """Number of elements of a list."""
 
     of: Expression
 
@@ -265,7 +265,7 @@ class Joined(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """What is computed of all rows of a group: its value is a column of the groups (read.groups_of)."""
+    """An aggregate over the rows of a group. Its value is a column of the groups (read.groups_of)."""
 
     SQL: ClassVar = {"count_all": "count(*)", "sum": "sum({})", "min": "min({})", "max": "max({})"}
     function: str
@@ -292,17 +292,17 @@ class AsNumber(Expression):
 
 
 def column(name: str) -> Expression:
-    """A column, to compute with."""
+    """Returns a column for computations."""
     return ColumnOf(name)
 
 
 def all_of(*conditions: Expression, **columns: Any) -> Expression:
-    """All of these conditions, and each column as it is given."""
+    """Returns the condition that all of these conditions hold, and each column has the given value."""
     return Joined("and", (*conditions, *_of_columns(**columns)))
 
 
 def any_of(*conditions: Expression, **columns: Any) -> Expression:
-    """One of these conditions, or one of the columns as it is given."""
+    """Returns the condition that one of these conditions holds, or one of the columns has the given value."""
     return Joined("or", (*conditions, *_of_columns(**columns)))
 
 
@@ -320,77 +320,77 @@ def _of_columns(**columns: Any) -> Iterator[Expression]:
 
 
 def NOT_NULL(of: Expression) -> Expression:  # noqa: N802 - stands where values stand
-    """The column has a value."""
+    """Tests that a column is not null."""
     return Not(IsNull(of))
 
 
 def at_least(number: Value) -> Test:
-    """The column is that number or more."""
+    """Tests that a column is that number or more."""
     return lambda of: of >= number
 
 
 def above(number: Value) -> Test:
-    """The column is more than that number."""
+    """Tests that a column is more than that number."""
     return lambda of: of > number
 
 
 def below(number: Value) -> Test:
-    """The column is less than that number."""
+    """Tests that a column is less than that number."""
     return lambda of: of < number
 
 
 def none_of(*values: Value) -> Test:
-    """The column is none of these values, nor null."""
+    """Tests that a column is none of these values, nor null."""
     return lambda of: Not(OneOf(of, tuple(sorted(values))))
 
 
 def contains(text: str) -> Test:
-    """The column has this text in it."""
+    """Tests that a column contains this text."""
     return lambda of: Contains(of, text)
 
 
 def matches(pattern: str) -> Test:
-    """The regular expression finds something in the column."""
+    """Tests that the regular expression matches a part of a column."""
     return lambda of: Matches(of, pattern)
 
 
 def no_match(pattern: str) -> Test:
-    """The regular expression finds nothing in the column, which is not null."""
+    """Tests that the regular expression matches no part of a column, and that the column is not null."""
     return lambda of: Not(Matches(of, pattern))
 
 
 def longer_than(length: int) -> Test:
-    """The column's list has more elements than that."""
+    """Tests that a column's list has more elements than that."""
     return lambda of: Length(of) > length
 
 
 def first_known(*names: str) -> Expression:
-    """The first of these columns that is not null."""
+    """Returns the first of these columns that is not null."""
     return FirstKnown(tuple(map(ColumnOf, names)))
 
 
 def count() -> Expression:
-    """How many rows a group has."""
+    """Returns the number of rows of a group."""
     return Aggregate("count_all")
 
 
 def count_if(condition: Expression) -> Expression:
-    """For how many rows of a group the condition holds. (Without rows it is null.)"""
+    """Returns the number of rows of a group for which the condition holds (null without rows)."""
     return Aggregate("sum", AsNumber(condition))
 
 
 def total(of: str | Expression) -> Expression:
-    """The sum over a group."""
+    """Returns the sum over a group."""
     return Aggregate("sum", _column(of))
 
 
 def smallest(of: str | Expression) -> Aggregate:
-    """The smallest value in a group."""
+    """Returns the smallest value in a group."""
     return Aggregate("min", _column(of))
 
 
 def largest(of: str | Expression) -> Aggregate:
-    """The largest value in a group."""
+    """Returns the largest value in a group."""
     return Aggregate("max", _column(of))
 
 

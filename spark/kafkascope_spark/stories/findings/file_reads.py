@@ -1,9 +1,9 @@
-"""What reads have found in files of tables, for the next run: with `--append`, ingest keeps the files of earlier
-captures, and what a read finds in a file stays as it is. A run asks only the files that are new.
+"""`FileReads`: saves the results of reads per file of a table for the next run. With `--append`, ingest keeps the files
+of earlier captures, and the result of a read in such a file does not change, so a run reads only new files.
 
-Of a file stay the groups that a read makes of its rows, before their condition: some values for each connection or
-topic-partition. Each run saves what it found in a Parquet file in the dataset, whose rows name the file, the cluster
-whose rows were read, and the read by its SQL. What another release has saved is not used.
+The result for a file is the groups that a read makes of its rows, before their condition: a few values for each
+connection or topic-partition. Each run saves its results in a Parquet file in the dataset, whose rows name the file,
+the cluster whose rows were read, and the read by its SQL. Results of another release are not used.
 """
 
 from contextlib import suppress
@@ -21,42 +21,44 @@ from kafkascope_parsers.errors import DamagedDatasetError
 from kafkascope_spark.stories.findings.read import Groups, groups_of, rows_of_none
 
 _RELEASE = b"kafkascope.release"
-"""The key in a saved file's footer under which the release stands that wrote it."""
+"""Key of the release that wrote a saved file, in the file's footer."""
 _HAS_ROWS = "has_rows"
 _WRONG = (KeyError, pa.ArrowException)
-"""What is raised where a file has other columns than those that were saved: the dataset may come from a stranger."""
+"""Errors that are raised if a saved file has unexpected columns, as the dataset may come from a stranger."""
 _ROWS_OF_GROUP = 32
-"""A file has so many rows for each group that is saved: to load fewer would take as long as to read them."""
+"""Least number of rows of a file per saved group: with fewer, loading the groups would take as long as reading the
+rows."""
 MOST_SAVED = 1 << 22
-"""Rows that are saved, some 200 MB when they are loaded: what is found in further files is not."""
+"""Largest number of saved rows, about 200 MB in memory: results of further files are not saved."""
 
 
 class Place(NamedTuple):
-    """Where a read was asked. in_file: the file's path; of_cluster: whose rows were read; empty: of all clusters."""
+    """The rows that a read was applied to. in_file: path of the file; of_cluster: cluster of the rows, empty for all
+    clusters."""
 
     in_file: str
     of_cluster: str
 
 
 _Rows = dict[tuple[str, ...], pa.Table]
-"""What was found, by the place and the read."""
+"""Results by place and read."""
 
 
 class FileReads:
-    """What reads have found in files: of earlier runs, and what this run adds. is_of_other_release: whether another
-    release has saved something, which is not used."""
+    """Results of reads in files: those of earlier runs, and those that this run adds. is_of_other_release: whether
+    there are results of another release, which are not used."""
 
     def __init__(self) -> None:
         self._known: _Rows = {}
         self._new: _Rows = {}
         self._saved: dict[DatasetFile, frozenset[str]] = {}
-        """The files in which earlier runs have saved something: which files that is about."""
+        """Files with saved results of earlier runs -> the table files that the results are about."""
         self.is_of_other_release = False
 
     @classmethod
     def of(cls, dataset: Dataset) -> "FileReads":
-        """What earlier runs have found in files of the dataset. Of what is saved in a damaged file nothing is known.
-        Raises UsageError where the store cannot be read."""
+        """Loads the results of earlier runs in a dataset. Damaged files are ignored. Raises UsageError where the store
+        cannot be read."""
         found = cls()
         for entry in dataset.manifest.saved_reads:
             with suppress(DamagedDatasetError, *_WRONG), open_parquet(dataset.storage, entry) as opened:
@@ -70,7 +72,7 @@ class FileReads:
         return found
 
     def found(self, place: Place, read: Groups) -> pa.Table | None:
-        """What the read found in a file, as `note` took it; None where that is not known."""
+        """Returns the saved result of a read in a file; None if there is none."""
         key = (*place, str(read))
         rows = self._known.get(key, self._new.get(key))
         schema = groups_of(rows_of_none(read.source), read).schema
@@ -82,7 +84,8 @@ class FileReads:
         return None
 
     def note(self, place: Place, read: Groups, found: pa.Table, n_rows: int) -> None:
-        """Takes what the read found in a file of so many rows, where that is little."""
+        """Adds the result of a read in a file, unless it is large compared with n_rows, the number of rows of the
+        file."""
         if found.num_rows > max(n_rows // _ROWS_OF_GROUP, 1):
             return
         rows = found if found.num_rows else pa.table([pa.nulls(1, field.type) for field in found.schema], found.schema)
@@ -90,8 +93,8 @@ class FileReads:
         self._new[(*place, str(read))] = rows.append_column(_HAS_ROWS, has_rows)
 
     def save(self, dataset: Dataset, run_id: str) -> tuple[DatasetFile, ...]:
-        """Writes into the dataset what this run has found in its files. Returns the entries for its manifest: those of
-        earlier runs too, as long as a file is there that they are about. Raises UsageError."""
+        """Writes the results of this run into the dataset. Returns the entries for the manifest, including those of
+        earlier runs whose table files still exist. Raises UsageError."""
         there = {file.path for listed in dataset.manifest.files.values() for file in listed}
         saved = tuple(entry for entry, files in self._saved.items() if not there.isdisjoint(files))
         parts = [_named(key, self._new[key]) for key in sorted(self._new) if key[0] in there]
@@ -103,7 +106,7 @@ class FileReads:
 
 
 _KEY = (*Place._fields, "of_read")
-"""The columns that name what the others were found by."""
+"""Columns that identify the result to which a row belongs."""
 
 
 def _named(key: tuple[str, ...], rows: pa.Table) -> pa.Table:
@@ -113,12 +116,13 @@ def _named(key: tuple[str, ...], rows: pa.Table) -> pa.Table:
 
 
 def _coded_array(value: pa.Array, n: int) -> pa.DictionaryArray:
-    """The value, n times."""
+    """Returns the value n times, dictionary-encoded."""
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), n), value)
 
 
 def _coded(rows: pa.Table) -> pa.Table:
-    """The rows with texts as numbers: the same connections and topics are in each file, and found by several reads."""
+    """Returns the rows with dictionary-encoded texts, because the same connections and topics are in many files and
+    results."""
     for number, field in enumerate(rows.schema):
         if pa.types.is_string(field.type):
             rows = rows.set_column(number, field.name, rows[field.name].dictionary_encode())
@@ -126,7 +130,7 @@ def _coded(rows: pa.Table) -> pa.Table:
 
 
 def _by_place(rows: pa.Table) -> _Rows:
-    """The rows by what they were found by, which stand one after the other."""
+    """Returns the rows by place and read; rows of one result are consecutive."""
     if not rows.num_rows:
         return {}
     columns = [rows[name].dictionary_encode().unify_dictionaries().combine_chunks() for name in _KEY]

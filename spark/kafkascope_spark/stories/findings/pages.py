@@ -1,4 +1,4 @@
-"""The page of each rule, made of the rule's own texts."""
+"""Pages of the rules, made from the texts of each rule."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,7 +32,7 @@ and the nearest one that it must not, to `tests/spark/stories/findings`.
 
 
 def page_parts(rule: Rule) -> Iterator[tuple[str, str]]:
-    """The headings of a rule's page with their texts."""
+    """Yields the headings of a rule's page with their texts."""
     yield "What it means", rule.meaning
     yield "What it looks at", rule.looks_at
     yield "What to do", rule.advice
@@ -45,7 +45,7 @@ def page_parts(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def rule_page(rule: Rule) -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     parts = [f"# {rule.name}", f"{rule.title}. Severity: {rule.severity}."]
     for title, text in page_parts(rule):
         parts += [f"## {title}", text]
@@ -54,7 +54,7 @@ def rule_page(rule: Rule) -> str:
 
 
 def index_page(rules: Sequence[Rule]) -> str:
-    """The list of all rules as Markdown."""
+    """Returns the list of all rules as Markdown."""
     head = """# Rules
 
 A finding is what a rule says of a capture: a sentence with subject, number and time, its severity, the requests or

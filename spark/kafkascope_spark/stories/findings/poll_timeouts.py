@@ -15,8 +15,8 @@ from kafkascope_spark.stories.tables import CLIENTS
 
 _EVENT = "conn_id, request_id, ts_ns, group_id"
 _WHO = "client_instance_id, client_id, client_ip, group_id"
-# One finding per client and group. Leaving and joining count on one connection: an application that closes a consumer
-# and opens the next one under the same name has another.
+# One finding per client and group. A member must leave and join on the same connection: an application that closes a
+# consumer and opens another one under the same name uses another connection.
 _QUERY = f"""
 with joins_and_leaves as (
     select {_EVENT}, true as leaves, get(members, 0).reason as reason, cast(null as bigint) as poll_ms
@@ -68,7 +68,7 @@ def _limit(f: Facts) -> str:
 
 
 LEAVES_AND_REJOINS = Detector(
-    # A client that joins a classic group again after it left gets another member id; with KIP-848 it keeps its own.
+    # A client that joins a classic group again after leaving gets a new member id; with KIP-848 it keeps its own.
     reads={"rejoining_clients": Where(CLIENTS, any_of(member_ids=longer_than(1), group_protocol="consumer"))},
     query=_QUERY,
     subject=fact("group_id"),

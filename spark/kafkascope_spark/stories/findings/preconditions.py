@@ -1,12 +1,11 @@
-"""Preconditions: whether a dataset has the rows that a detector reads (`Detector.reads`), and whether these have in
-common what a finding needs (`Detector.candidates`).
+"""`Preconditions`: whether a dataset has the rows that a detector reads (`Detector.reads`), and whether these rows can
+lead to a finding (`Detector.candidates`).
 
-They are evaluated in this process, without a Spark job, over the few columns that they name, batch by batch; of large
-tables such as requests these are short columns. What was found in a file that ingest has kept is not looked for again
-(file_reads). Rows stay in memory only of reads that candidates ask about, and only
-where all of their detector's reads have rows; of groups stay their aggregates, unless there are more than
-MOST_GROUPS: then the detector runs. Preconditions save the planning and running of detectors that cannot find anything;
-without them the findings are the same.
+They are evaluated in this process, without a Spark job, batch by batch over the few columns that they use; in large
+tables such as requests these are small columns. Files that ingest has kept from earlier runs are not read again
+(file_reads). Rows are kept in memory only for reads with candidates, and only if all reads of their detector have rows;
+for groups only their aggregates are kept. If there are more than MOST_GROUPS groups, the detector runs. Preconditions
+save the planning and running of detectors that cannot find anything; they do not change the findings.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,32 +36,32 @@ from kafkascope_spark.stories.findings.rule import Detector
 
 
 class Collector(Protocol):
-    """Takes the rows that a read selects, batch by batch, and gives what stays of them."""
+    """Takes the rows that a read selects, batch by batch, and keeps a part of them."""
 
     @property
     def columns(self) -> Collection[str]:
-        """The columns of the rows that it needs."""
+        """Columns of the rows that it needs."""
 
     def take(self, rows: pa.RecordBatch) -> None:
-        """Take rows that the read selects."""
+        """Takes rows that the read selects."""
 
     def table(self) -> pa.Table:
-        """What stays of all rows."""
+        """Returns the kept part of all rows."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether further rows change nothing."""
+        """Whether further rows would change nothing."""
 
     @property
     def are_too_many(self) -> bool:
-        """Whether nothing stays because it would be too much."""
+        """Whether nothing is kept because it would be too much."""
 
 
 Collectors = Mapping[Read, Collector]
 
 
 class KeptRows:
-    """Some columns of the rows that a read selects."""
+    """Keeps some columns of the rows that a read selects."""
 
     are_too_many = is_complete = False
 
@@ -71,32 +70,32 @@ class KeptRows:
         self.columns = columns
 
     def take(self, rows: pa.RecordBatch) -> None:
-        """Take rows that the read selects."""
+        """Takes rows that the read selects."""
         self._parts.append(pa.Table.from_batches([rows.select(self.columns)]))
 
     def table(self) -> pa.Table:
-        """The columns of all rows."""
+        """Returns the columns of all rows."""
         return pa.concat_tables(self._parts, promote_options="permissive")
 
 
 class Preconditions:
-    """Evaluates the preconditions of detectors on one dataset. most_groups: groups of a read that are kept; file_reads:
-    what was found in files before; takes what is found in others."""
+    """Evaluates the preconditions of detectors on one dataset. most_groups: largest number of groups of a read that are
+    kept; file_reads: results of earlier runs, to which new ones are added."""
 
     def __init__(self, dataset: Dataset, most_groups: int = MOST_GROUPS, file_reads: FileReads | None = None) -> None:
         self._dataset, self._most_groups = dataset, most_groups
         self._file_reads = FileReads() if file_reads is None else file_reads
         self._present: dict[Read, bool] = {}
-        """Whether a read has rows, as far as that was asked."""
+        """Whether a read has rows, for the reads evaluated so far."""
         self._tables: dict[Read, pa.Table] = {}
-        """What stays of the rows of a read, as far as that was asked."""
+        """Kept rows of a read, for the reads evaluated so far."""
         self._unknown = set[Read]()
-        """Reads with too many groups to keep: they may have what a detector needs."""
+        """Reads with too many groups to keep, which may satisfy a detector."""
 
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
-        """Whether all reads of each detector have rows, and its candidates too."""
+        """Returns, for each detector, whether all its reads have rows and its candidates hold."""
         reads = list(dict.fromkeys(read for detector in detectors for read in detector.reads.values()))
-        # Most events are of other kinds than the one that is read: its groups are made in the first pass over them.
+        # Most events are of other kinds than the one that is read, so its groups are made in the first pass.
         first = [read for read in reads if isinstance(read, Groups) and isinstance(read.source, Events)]
         any_row: dict[Read, Collector] = {read: GroupedRows(Groups(read)) for read in reads if isinstance(read, Where)}
         self._ask(any_row | self._grouped(first))
@@ -110,11 +109,11 @@ class Preconditions:
         return all(self._present.get(read, True) for read in detector.reads.values())
 
     def _of_possible(self, detectors: Iterable[Detector]) -> list[Read]:
-        """The reads of detectors that are still possible."""
+        """Returns the reads of detectors that are still possible."""
         return list(dict.fromkeys(read for d in detectors if self._is_possible(d) for read in d.reads.values()))
 
     def _kept(self, detectors: Iterable[Detector]) -> dict[Read, Collector]:
-        """What keeps the rows that candidates of possible detectors ask about."""
+        """Returns the collectors for the rows that candidates of possible detectors need."""
         columns: dict[Where, list[str]] = {}
         for detector in detectors:
             if detector.candidates and self._is_possible(detector):
@@ -125,7 +124,7 @@ class Preconditions:
         return {read: KeptRows(read.source, wanted) for read, wanted in columns.items()}
 
     def _has_candidates(self, detector: Detector) -> bool:
-        """Whether the reads of a detector, which all have rows, have in common what it needs."""
+        """Whether the candidates of a detector, whose reads all have rows, hold."""
         if detector.candidates is None or any(
             detector.reads[each] in self._unknown for each in detector.candidates.columns
         ):
@@ -134,11 +133,11 @@ class Preconditions:
         return detector.candidates.exist(tables)
 
     def _grouped(self, reads: Iterable[Read]) -> dict[Read, Collector]:
-        """What makes the groups of reads."""
+        """Returns the collectors that make the groups of reads."""
         return {read: GroupedRows(read, self._most_groups) for read in reads if isinstance(read, Groups)}
 
     def _ask(self, collectors: Collectors) -> None:
-        """Finds what stays of the rows of these reads: one pass over each table."""
+        """Fills the collectors of these reads, with one pass over each table."""
         for _, reads in groupby(sorted(collectors, key=_place), _place):
             self._pass({read: collectors[read] for read in reads})
         for read, collector in collectors.items():
@@ -148,12 +147,12 @@ class Preconditions:
                 self._unknown.add(read)
 
     def _pass(self, collectors: Collectors) -> None:
-        """One pass over the table of these reads, which ends where nothing is left to find."""
+        """Makes one pass over the table of these reads, until all collectors are complete."""
         for part in _parts(self._dataset, next(iter(collectors)).source):
             self._read(part, {read: each for read, each in collectors.items() if not each.is_complete})
 
     def _read(self, part: "_Part", collectors: Collectors) -> None:
-        """Reads the rows of a part of a table, or takes what was found in it before."""
+        """Reads the rows of a part of a table, or takes saved results for it."""
         if part.file is None:
             _take_rows(part.dataset, collectors)
             return
@@ -176,15 +175,15 @@ class Preconditions:
 
 
 class _Part(NamedTuple):
-    """A part of a table. dataset: as if it had no other rows; file: the one that it consists of, where a later run may
-    keep that."""
+    """A part of a table. dataset: the dataset with only the rows of the part; file: the file of the part, if a later
+    run may keep it."""
 
     dataset: Dataset
     file: DatasetFile | None
 
 
 def _parts(dataset: Dataset, source: Source) -> Iterator[_Part]:
-    """The parts of a table: each file that a later run may keep, and the rest."""
+    """Yields the parts of a table: each file that a later run may keep, and the rest."""
     if isinstance(source, Events):
         yield _Part(dataset, None)
         return
@@ -197,7 +196,7 @@ def _parts(dataset: Dataset, source: Source) -> Iterator[_Part]:
 
 
 def _take_rows(dataset: Dataset, collectors: Collectors) -> None:
-    """Shows the rows of the table of these reads to their collectors, until all are complete."""
+    """Passes the rows of the table to the collectors of these reads, until all are complete."""
     open_reads = dict(collectors)
     if not open_reads:
         return
@@ -215,8 +214,8 @@ def _take_rows(dataset: Dataset, collectors: Collectors) -> None:
 
 
 def table_batches(dataset: Dataset, source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """These columns of the table or events, batch by batch; nothing where the dataset lacks the table. A column of the
-    contract that the dataset lacks is null."""
+    """Yields these columns of the table or events, batch by batch; nothing if the dataset lacks the table. A declared
+    column that the dataset lacks is null."""
     if not isinstance(source, Events):
         return dataset.batches(source, columns)
     fields = {name: pc.field(name) if name == "conn_id" else pc.field(source.kind, name) for name in columns}
@@ -224,19 +223,19 @@ def table_batches(dataset: Dataset, source: Source, columns: Sequence[str]) -> I
 
 
 def columns_of(reads: Sequence[Read], collected: Collectors) -> list[str]:
-    """The columns that these reads of one source, and what is collected of them, need; at least one."""
+    """Returns the columns that these reads of one source and their collectors need; at least one."""
     wanted = set().union(*(read.columns() for read in reads), *(collected[read].columns for read in reads))
     known = source_columns(reads[0].source)
     return [name for name in known if name in wanted] or known[:1]
 
 
 def _place(read: Read) -> tuple[bool, str]:
-    """By which reads of one source are together."""
+    """Returns the key by which reads are grouped by source."""
     return isinstance(read.source, Events), name_of(read.source)
 
 
 def _selected(read: Read, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
-    """These columns of the rows of the batch that the read selects."""
+    """Returns these columns of the rows of the batch that the read selects."""
     condition = (read if isinstance(read, Where) else read.rows).condition
     rows = batch.select(columns)
     return rows if condition is None else rows.filter(condition.value(batch))

@@ -1,4 +1,4 @@
-"""All rules, by name: the `RULE` of each module of `rules`."""
+"""All rules by name: the `RULE` of each module of `rules`."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,5 @@
-"""What a rule is: its texts and its detectors. A detector's query gives facts; Python functions turn them into text."""
+"""`Rule`: the texts and detectors of a diagnosis. A detector's query returns facts, and Python functions turn them into
+text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from kafkascope_spark.stories.incidents.kinds import names_of
 
 
 class RequiredFacts:
-    """The columns that every detector's query has. conn_ids may be null: the connections of the evidence."""
+    """Columns that every detector's query has. conn_ids may be null; then they are the connections of the evidence."""
 
     __slots__ = ()
     client_instance_id: str | None
@@ -27,12 +28,12 @@ class RequiredFacts:
 
 
 class OptionalFacts:
-    """The columns that a query may have; null where it has not.
+    """Columns that a query may have; null if it has not.
 
-    severity: the rule's own where it is null. software_names: of several clients. group_id, node_ids,
-    client_instance_ids: the group, the brokers and the clients that it is about, by which the incident is found that it
-    is a consequence of (causes.py). since_ns: where what it shows began before first_ns. incident_id: where a row of
-    incidents is what the query found.
+    severity: if null, the severity of the rule. software_names: software of several clients. group_id, node_ids,
+    client_instance_ids: group, brokers and clients of the finding, by which the incident is found of which it is a
+    consequence (causes.py). since_ns: begin of the fault, if that is before first_ns. incident_id: incident from which
+    the finding is made.
     """
 
     __slots__ = ()
@@ -46,8 +47,8 @@ class OptionalFacts:
 
 
 class Facts(RequiredFacts, OptionalFacts):
-    """One row of a detector's query: its columns as attributes, null as None. Those that a rule's own functions alone
-    read have no type here. start_ns: start of the capture."""
+    """One row of a detector's query: its columns as attributes, null as None. Columns that only the rule's own
+    functions read have no type here. start_ns: start of the capture."""
 
     __slots__ = ("_start_ns", "_values")
 
@@ -63,17 +64,17 @@ class Facts(RequiredFacts, OptionalFacts):
         raise AttributeError(f"the query has no column {name}")
 
     def begin(self, ns: int) -> str:
-        """When it began: the time since the capture's start, and the time of day."""
+        """Returns a time as the time since the capture's start, and the time of day."""
         return wording.begin(ns, self._start_ns)
 
     def at(self, ns: int) -> str:
-        """A later time: since the capture's start."""
+        """Returns a later time as the time since the capture's start."""
         return since_start(ns - self._start_ns)
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """The libraries of the clients that it is about, by software_names where the query has them, else by the
-        software name of its client."""
+        """Libraries of the clients of the finding, by software_names if the query has them, else by the software name
+        of its client."""
         names = self.software_names or [self._values.get("software_name")]
         return tuple(sorted({library_named(name) for name in names}))
 
@@ -83,22 +84,22 @@ REQUIRED_FACTS = tuple(RequiredFacts.__annotations__)
 
 BROKER_FAILURES = names_of(lambda kind: kind.of_broker or kind.of_path)
 MOVES = names_of(lambda kind: kind.is_move)
-"""Kinds of incidents that many rules name."""
+"""Kinds of incidents that are moves; many rules follow from them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follows:
-    """The incidents that a rule's findings may be consequences of."""
+    """The incidents of which a rule's findings may be consequences."""
 
     kinds: frozenset[str]
     """Kinds of such incidents (INCIDENT_KINDS)."""
     same: frozenset[str] = frozenset()
-    """Those of the kinds that are the fault itself which the rule looks for: they say how severe it was."""
+    """Those of the kinds that are the same fault that the rule looks for; their severity applies."""
     any_broker: bool = False
-    """Whether it may be an incident of any broker at that time: the finding is about leaders that wait for replicas
-    elsewhere."""
+    """Whether an incident of any broker at that time may be the cause: the finding is about leaders that wait for
+    replicas elsewhere."""
     half_of_time: bool = False
-    """Whether the incident has to last for half of the finding's time: the finding says how long something took."""
+    """Whether the incident has to cover half of the finding's time: the finding is about a duration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,20 +107,20 @@ class Detector:
     """One way in which a rule recognizes its fault."""
 
     reads: Mapping[str, Read]
-    """Rows without which nothing can be found, by the name under which the query selects from them. A detector is
-    left out when one of them has no rows."""
+    """Rows without which nothing can be found, by their name in the query. A detector is skipped if one of them has no
+    rows."""
     candidates: Candidates | None = None
-    """What the reads must have in common, tested before the query (preconditions.py). A detector is left out where
-    that fails; None: it is enough that each read has rows."""
+    """Test of the rows of the reads before the query (preconditions.py). A detector is skipped if it fails; None if it
+    is enough that each read has rows."""
     query: str
-    """Spark SQL: one row of facts a finding (REQUIRED_FACTS and the rule's own). It may select from the detector's
-    reads, the dataset's tables, and the queries and messages of shared_queries.py."""
+    """Spark SQL that returns one row of facts per finding (RequiredFacts and the rule's own). It may select from the
+    detector's reads, the dataset's tables, and the queries and messages of shared_queries.py."""
     subject: Callable[[Facts], str | None]
-    """What the finding is about: an address, a group, a topic, ..."""
+    """Returns the subject of the finding: an address, a group, a topic, ..."""
     sentence: Text
-    """What was found: subject, number, time."""
+    """Returns what was found: subject, number, time."""
     advice: Text | None = None
-    """What to change, with the values of this finding; None: the rule's own advice."""
+    """Returns what to change, with the values of this finding; None: the rule's own advice."""
 
     def __post_init__(self) -> None:
         if self.candidates is not None:
@@ -128,29 +129,29 @@ class Detector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One diagnosis. Its texts are its page of the documentation."""
+    """One diagnosis. Its texts are its page in the documentation."""
 
     name: str
     title: str
     """What is wrong, in one line."""
     severity: Severity
-    """The strongest that it gives."""
+    """Highest severity of its findings."""
     meaning: str
-    """What it says about clients, brokers or network, and why it matters."""
+    """What it means for clients, brokers or the network, and why it matters."""
     looks_at: str
-    """What proves it on the wire, and when it says nothing."""
+    """What proves it on the wire, and in which cases it reports nothing."""
     advice: str
-    """What to change: the settings by name."""
+    """What to change, with the names of settings."""
     sources: tuple[str, ...]
     """KIPs, RFCs, classes of Kafka."""
     detectors: Sequence[Detector]
     follows: Follows | None = None
-    """The incidents that may explain what it finds; None: its findings stand alone, or name their incident."""
+    """The incidents that may explain its findings; None if no incident does, or the findings name their incident."""
     unless: tuple[str, ...] = ()
-    """Rules that explain what this rule sees: it gives no finding about a client of which one of them gives one. They
-    have no such rules themselves."""
+    """Rules that explain the findings of this rule: it reports nothing for a client for which one of them has a
+    finding. These rules have no such rules themselves."""
 
 
 def fact(name: str) -> Callable[[Facts], Any]:
-    """The function that returns one of the facts."""
+    """Returns a function that returns one of the facts."""
     return attrgetter(name)

@@ -1,7 +1,7 @@
 """Queries that several detectors select from, by name: connections with their clients, servers, lost brokers, messages.
 
-Each is Spark SQL over the dataset's tables and over other queries of this module. A query that qualifies the columns of
-a shared query gives that an alias.
+Each is Spark SQL over the dataset's tables and other queries of this module. A query that qualifies the columns of a
+shared query must give it an alias.
 """
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -11,11 +11,11 @@ from kafkascope_spark.stories.incidents.kinds import KINDS
 from kafkascope_spark.stories.tables import INCIDENTS, RECOVERIES
 
 CLIENT = "client_instance_id, client_id, client_ip, kind, principal, software_name, software_version"
-"""The columns that connection_clients has of a client."""
+"""Columns of a client in connection_clients."""
 BEHIND = "more than one broker is behind"
-"""What connections.node_id_why says of an address of several brokers."""
+"""Text in connections.node_id_why for an address of several brokers."""
 NO_BROKER = "coalesce(kind, '') != 'broker'"
-"""Rows whose client is not one of the brokers."""
+"""Condition for rows whose client is not a broker."""
 WHOSE = "conn_id string, request_id string, ts_ns bigint, group_id string"
 MESSAGES = {
     "metadata_responses": Messages(
@@ -48,24 +48,24 @@ MESSAGES = {
 
 USAGE = Events("usage")
 EVENTS_BY_NAME = {USAGE.kind: USAGE}
-"""Events that queries select from, by their kind."""
+"""Events that queries select from, by kind."""
 
 UNANSWERED_OR_RESET = Where(
     RECOVERIES, resource_kind="connection", first_error_name=("REQUEST_UNANSWERED", "CONNECTION_RESET")
 )
-"""Episodes that begin with a request without a response, or with a reset."""
+"""Recoveries that begin with an unanswered request or a reset."""
 LOST_BROKERS = Where(
     INCIDENTS,
     kind=tuple(kind.name for kind in KINDS if kind.cuts_clients),
     clients=longer_than(0),
 )
-"""Incidents of brokers that served nobody, or not some hosts."""
+"""Incidents of brokers that served no hosts, or not all."""
 ADVISED = "array_join(transform(actions, action -> action.text), ' ') as advice"
-"""What an incident advises, as one text."""
+"""Expression for the advice of an incident as one text."""
 ANSWERING_SERVERS = Groups(
     Where(CONNECTIONS, client_bytes=above(0), server_bytes=above(0)), per=("server_ip", "server_port")
 )
-"""Servers of which both directions were captured (n_up of servers): isolated_failures are about these."""
+"""Servers with both directions in the capture (n_up of servers): isolated_failures are about these."""
 
 _CONNECTION_CLIENTS = f"""
 select explode(conn_ids) as conn_id, {CLIENT} from clients"""
@@ -79,7 +79,7 @@ select * from (
         client_segments, server_segments
     from connections
 ) left join connection_clients using (conn_id)"""
-"""Connections with `server` (its address) and the client that each belongs to (CLIENT; null where there is none)."""
+"""Connections with `server` (its address) and the client of each (CLIENT; null if there is none)."""
 
 _SERVERS = """
 select concat(server_ip, ':', server_port) as server,
@@ -91,9 +91,9 @@ select concat(server_ip, ':', server_port) as server,
     count_if(size(array_except(roles, array('bootstrap', 'telemetry'))) > 0) as n_worked,
     collect_list(struct(conn_id, first_ns as opened_ns, coalesce(close_ns, last_ns) as ended_ns)) as all_connections
 from connections group by server_ip, server_port"""
-"""One row per server address. n_there: its connections on which the server answered or data went; n_up: those with data
-both ways; n_kafka, n_tls, n_sasl, n_worked: those that answered Kafka requests, spoke TLS, used SASL, did more than ask
-for the cluster; all_connections: each of them, with its time."""
+"""One row per server address. n_there: connections on which the server responded or data was sent; n_up: those with
+data in both directions; n_kafka, n_tls, n_sasl, n_worked: those with responses to Kafka requests, with TLS, with SASL,
+with more than requests for metadata; all_connections: each of them, with its time."""
 
 _ADVERTISED_BROKERS = f"""
 select {CLIENT}, host, port, min_by(server, first) as from_server, min(first).ts_ns as advertised_ns,
@@ -105,8 +105,9 @@ from (
 ) join owned_connections using (conn_id)
 where client_instance_id is not null and kind <> 'broker'
 group by {CLIENT}, host, port"""
-"""One row per client and broker address that Metadata responses gave it: host, port, from_server (who gave it first),
-advertised_ns and advertised_by (when, and the request), n_advertised (how often)."""
+"""One row per client and broker address in its Metadata responses: host, port, from_server (server of the first
+response), advertised_ns and advertised_by (time and request of the first response), n_advertised (number of
+responses)."""
 
 _ISOLATED_FAILURES = """
 with lost_by_client as (select * except (clients), explode(clients) as client_instance_id from lost_brokers),
@@ -119,8 +120,8 @@ episodes as (
 select e.* except (client_id), c.client_id, c.client_ip, c.kind
 from episodes e join clients c on e.client_instance_id = c.client_instance_id
 left semi join (select server from servers where n_up > 0) up on e.server = up.server"""
-"""One row per episode of a connection that left a request unanswered, or was reset, while its broker was not lost: the
-columns of recoveries, and server."""
+"""One row per recovery of a connection with an unanswered request, or that was reset, while its broker was not lost:
+the columns of recoveries, and server."""
 
 SHARED_QUERIES = {
     "unanswered_or_reset": UNANSWERED_OR_RESET.query(RECOVERIES.name),

@@ -1,4 +1,4 @@
-"""Members that their group went on without: silent until the session timed out, and not seen since."""
+"""Members that their group removed: they were silent until the session timed out, and not seen since."""
 
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
@@ -8,8 +8,8 @@ from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import REBALANCES
 
 REFUSED_MEMBER_ERRORS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-"""Errors by which a member learns that it is none any more."""
-# One finding per client and group. Members that came back were refused then: another detector reports them.
+"""Errors that tell a client that it is no longer a member."""
+# One finding per client and group. Members that came back were refused; another detector reports them.
 _QUERY = f"""
 with returned as (
     select client_instance_id, group_id from errors join connection_clients using (conn_id)

@@ -1,4 +1,4 @@
-"""`findings`: what is wrong, how sure that is, and what to change."""
+"""The table `findings`: faults that rules found, with their severity and the advice."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
@@ -12,22 +12,22 @@ SEVERITIES: tuple[str, ...] = get_args(Severity)
 @declares("findings", "diagnosis", sorted_by=("first_ns", "rule", "finding_id"), salted=("finding_id",))
 @dataclass(frozen=True, slots=True)
 class FindingRow(StoryRow):
-    """What a rule found."""
+    """A row of stories/findings."""
 
     finding_id: Annotated[str, "the diagnosis: the same for the same capture"]
     rule: Annotated[str, "rule that found it: `kafkascope rules` lists them"]
-    severity: Annotated[Severity, "how bad: error (broken), warning (will break, or costs), info (worth knowing)"]
+    severity: Annotated[Severity, "error (broken), warning (will break, or costs), info (worth knowing)"]
     sentence: Annotated[str, "what was found: subject, number, time"]
     advice: Annotated[str | None, "what to change: the setting, and its value where the wire shows it"]
-    client_instance_id: Annotated[str | None, "client that it is about; null where it is about none or several"]
-    conn_ids: Annotated[tuple[str, ...], "connections that it is about, sorted; at most 100"]
+    client_instance_id: Annotated[str | None, "client of the finding; null where it has none or several"]
+    conn_ids: Annotated[tuple[str, ...], "connections of the finding, sorted; at most 100"]
     subject: Annotated[
         str | None, "what it is about: an address, group, topic-partition, transactional id, broker, ..."
     ]
-    n: Annotated[int, "how many times it was seen"]
-    first_ns: Annotated[int | None, TIME, "first of them"]
-    last_ns: Annotated[int | None, TIME, "last of them"]
-    incident_id: Annotated[str | None, "incident that it is a consequence of; null where it stands alone"]
+    n: Annotated[int, "number of occurrences"]
+    first_ns: Annotated[int | None, TIME, "first occurrence"]
+    last_ns: Annotated[int | None, TIME, "last occurrence"]
+    incident_id: Annotated[str | None, "incident of which it is a consequence; null where there is none"]
     evidence: Annotated[tuple[str, ...], "request ids (else conn_ids) that prove it, in order of time; at most 100"]
 
 

@@ -15,8 +15,8 @@ from kafkascope_spark.stories.settings import setting, settings
 _BEGUN = Where(UNDECODED, direction="response", reason="connection_end")
 _CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
 _ENDS = ("client_ip", "server_ip", "server_port")
-# One finding per client, server and API. A response that the end of its connection cut off has the length that its
-# first bytes name, and the client that closed the connection had it on the way.
+# One finding per client, server and API. A response that was cut off by the end of its connection has the length in its
+# first bytes; it was in flight when the client closed the connection.
 _QUERY = f"""
 with cut as (
     select r.request_id, r.conn_id, r.api_name, r.ts_ns, r.response_ns, r.response_bytes, b.bytes as taken_bytes,
@@ -46,7 +46,7 @@ from each left join taken using (client_instance_id, api_name, server)"""
 
 
 def _host_repeats(tables: Tables) -> bool:
-    """Whether a client's host cut off as many responses of a server as a finding needs."""
+    """Whether a client's host cut off enough responses of a server for a finding."""
     n = most_rows(tables["begun_on_connection"], tables["closed_connections"], *_ENDS)
     return n >= limit.ABANDONED_RESPONSES
 
@@ -62,7 +62,7 @@ def _sentence(f: Facts) -> str:
 
 
 def _is_patient(f: Facts) -> bool:
-    """Whether it took bytes for as long as a timeout, and did not close as soon as it knew the length."""
+    """Whether the client received bytes for as long as a timeout, and did not close as soon as it knew the length."""
     return bool(f.patience_ns >= limit.PATIENCE_S * 1_000_000_000)
 
 
@@ -99,8 +99,8 @@ RULE = Rule(
     name="abandoned_responses",
     title="A client closes connections in the middle of responses",
     severity="error",
-    meaning="A client that does not take a response to its end gets nothing of it, and asks for the same again: a "
-    "consumer reads nothing for as long as that lasts, while all that brokers do looks right.",
+    meaning="A client that does not read a response to its end gets nothing of it, and sends the same request again: a "
+    "consumer reads nothing as long as that lasts, while the brokers work normally.",
     looks_at=f"Responses that the end of their connection cut off, {limit.ABANDONED_RESPONSES} times or more for a "
     "client, a server and an API, where the client closed the connection. One that closes it at once has a limit for "
     f"the size of responses; one that closes it after {limit.PATIENCE_S} s or more, while bytes arrive, a timeout.",

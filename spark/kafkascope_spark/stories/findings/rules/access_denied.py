@@ -1,4 +1,4 @@
-"""`access_denied`: an ACL refused what a client asked for."""
+"""`access_denied`: an ACL refused a client's request."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.stories.findings.read import Where
@@ -13,7 +13,7 @@ DENIED = (
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
     "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
 )
-# One finding per client, error and resource. An ACL is of a topic, whatever partition the error names.
+# One finding per client, error and resource. ACLs are per topic, so the partition in the error does not matter.
 _QUERY = f"""
 select client_instance_id, client_id, client_ip, principal, error_name, denied as resource,
     count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence,
@@ -46,8 +46,8 @@ RULE = Rule(
     severity="warning",
     meaning="A broker answered an authorization error. The client cannot correct that by itself: it gives up or asks "
     "again.",
-    looks_at="Responses with one of the *_AUTHORIZATION_FAILED errors. What the principal was shows only where its "
-    "mechanism names it.",
+    looks_at="Responses with one of the *_AUTHORIZATION_FAILED errors. The principal is known only if its SASL "
+    "mechanism contains it.",
     advice="Grant the principal the operation on the resource (kafka-acls.sh --add), or correct the name that the "
     "client is configured with.",
     sources=("KIP-11", "org.apache.kafka.common.protocol.Errors"),

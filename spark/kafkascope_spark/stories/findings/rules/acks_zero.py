@@ -1,4 +1,4 @@
-"""`acks_zero`: a producer does not want to know whether its records arrived."""
+"""`acks_zero`: a producer does not wait for acknowledgements of its records."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ from kafkascope_spark.stories.findings.wording import clients_with_id, counted
 from kafkascope_spark.stories.settings import setting
 
 _AT_ONCE_NS = 1_000_000_000
-"""A broker closes the connection as soon as it could not write a batch that wants no answer."""
+"""A broker closes the connection within this time if it could not write a batch with acks=0."""
 # One finding per client id, as all its processes have the same settings.
 _QUERY = f"""
 select client_id, {SEVERAL_CLIENTS}, sum(n_requests) as n, coalesce(sum(n_records), 0) as n_records,
@@ -37,7 +37,7 @@ def _sentence(f: Facts) -> str:
 
 
 def _cut(f: Facts) -> str:
-    """How often brokers closed the connection for it, which is all that they can say."""
+    """Returns how often brokers closed the connection because of it, which is their only way to report an error."""
     if f.n_cut < limit.CUT_CONNECTIONS:
         return ""
     return (
@@ -59,9 +59,9 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="acks_zero",
-    title="A producer asks for no answers",
+    title="A producer does not wait for acknowledgements",
     severity="info",
-    meaning="With acks=0 the broker answers nothing. Records are lost without a word when a leader moves, a broker "
+    meaning="With acks=0 the broker sends no response. Records are lost without an error when a leader moves, a broker "
     "dies or a batch is refused.",
     looks_at="Produce requests with acks 0; an error where brokers closed several connections right after one, as they "
     "do with a batch that they cannot write (they lead no longer, or it is refused).",

@@ -1,4 +1,4 @@
-"""`admin_refused`: brokers refuse to create or change what an administrator, or an application, asks for."""
+"""`admin_refused`: brokers refuse a request to create or change something."""
 
 from collections.abc import Collection
 
@@ -31,8 +31,9 @@ REFUSED = {
     "INVALID_REPLICA_ASSIGNMENT": ("replicas cannot be on these brokers", _OTHER),
     "INVALID_TOPIC_EXCEPTION": ("no topic can have such a name", _OTHER),
 }
-"""Errors, each with what it means, and what to do."""
-# One finding per client id, address, API and error: a program that is started again and again is one client each time.
+"""Errors, each with its meaning and the advice."""
+# One finding per client id, address, API and error: a program that is restarted again and again is a new client each
+# time.
 _QUERY = f"""
 with tried as (
     select e.*, coalesce(e.topic, e.resource) as name, o.client_instance_id, o.software_name
@@ -71,7 +72,7 @@ RULE = Rule(
     name="admin_refused",
     title="Brokers refuse to create or change something",
     severity="warning",
-    meaning="A request to create a topic or to change settings was well formed, and brokers did not do it. An "
+    meaning="A request to create a topic or to change settings was well formed, but brokers did not carry it out. An "
     "application that creates topics for itself does not start then, and may be started again and again.",
     looks_at=f"{', '.join(CHANGES)} with one of these errors: {', '.join(REFUSED)}. An error where a client was "
     f"refused {limit.REFUSED_AGAIN} times or more, and never got what it asked for by that API.",

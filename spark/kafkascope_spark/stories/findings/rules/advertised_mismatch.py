@@ -8,13 +8,13 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import counted
 
 ANOTHER = ", but answers for "
-"""What connections.node_id_why says of such an address."""
+"""Part of connections.node_id_why for such an address."""
 _REFUSALS = Where(
     ERRORS,
     error_name=("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "FENCED_LEADER_EPOCH", "NOT_COORDINATOR"),
 )
-# One finding per address, where it refused something: where any server takes what another leads, as where brokers keep
-# their logs in a common storage and name one of them to each client, nothing is refused.
+# One finding per address that refused something. If any server accepts requests for partitions that another one leads,
+# as brokers with a common storage do, nothing is refused.
 _QUERY = f"""
 select concat(server_ip, ':', server_port) as server, node_id_why, null as client_instance_id, count(*) as n,
     count(distinct client_instance_id) as n_clients, {first_ids("conn_id", "first_ns")} as evidence,
@@ -42,12 +42,12 @@ RULE = Rule(
     name="advertised_mismatch",
     title="The address of one broker answers as another",
     severity="error",
-    meaning="Clients go to this address for what one broker leads or coordinates, and another broker is behind it: "
+    meaning="Clients use this address for what one broker leads or coordinates, but another broker is behind it: "
     "a wrong advertised.listeners, a wrong DNS record, or port forwardings that are mixed up. Nearly every "
     "request is refused there.",
     looks_at="Addresses that Metadata names for one node id and that answer for topic-partitions and groups which "
     "the cluster says another node leads or coordinates (nine in ten answers), and that refused something else. It "
-    "says nothing of TLS that is not decrypted.",
+    "reports nothing for TLS that is not decrypted.",
     advice="Compare advertised.listeners of the two brokers with DNS and with the port forwardings or load "
     "balancer on the way; each must lead to the broker that advertises it.",
     sources=("KIP-103",),

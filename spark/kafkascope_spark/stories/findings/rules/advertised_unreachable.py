@@ -1,4 +1,4 @@
-"""`advertised_unreachable`: Metadata names the brokers' addresses to a client, and it cannot get there."""
+"""`advertised_unreachable`: a client cannot reach the addresses of brokers in its Metadata responses."""
 
 import re
 from collections import defaultdict
@@ -28,7 +28,7 @@ PRIVATE = (
     "(?i)^(10[.]|127[.]|192[.]168[.]|172[.](1[6-9]|2[0-9]|3[01])[.]|169[.]254[.]|"
     "100[.](6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])[.]|f[cd][0-9a-f]{2}:|fe80:|::1$)"
 )
-"""RFC 1918, 3927, 4193, 4291, 6598: addresses that mean something in their own network only."""
+"""Addresses that are valid only in their own network: RFC 1918, 3927, 4193, 4291, 6598."""
 _NOBODY_THERE = Groups(
     Where(CONNECTIONS),
     per=("server_ip", "server_port"),
@@ -39,7 +39,7 @@ _NOBODY_THERE = Groups(
 )
 _ADVERTISED_ADDRESSES = Groups(Where(TOPOLOGY, kind="broker"), per=("host", "port"))
 ADDRESS = "^[0-9.]+$|:"
-"""An IP address, not a host name."""
+"""Pattern of an IP address, which host names do not match."""
 _IS_ERROR = all_of(rcode=none_of("NOERROR"))
 _UNKNOWN_NAMES = Groups(
     Where(DNS),
@@ -51,8 +51,8 @@ _PUBLIC_CLIENTS = Groups(Where(CONNECTIONS, client_ip=no_match(PRIVATE)), per=("
 
 
 def _per_client(candidates: str, extra: str = "", tries: str = "cast(array() as array<string>)") -> str:
-    """The query: one finding per client. candidates: a query of rows of advertised_brokers with n and last_ns; extra,
-    tries: aggregates over them, of which tries gives the connections that prove it."""
+    """Returns the query, with one finding per client. candidates: query of rows of advertised_brokers with n and
+    last_ns; extra, tries: aggregates over them; tries returns the connections that prove it."""
     return f"""
         select {CLIENT}, {sorted_set("concat(host, ':', port)")} as addresses,
             min_by(from_server, struct(advertised_ns, advertised_by)) as from_server, sum(n) as n, {extra}
@@ -61,7 +61,7 @@ def _per_client(candidates: str, extra: str = "", tries: str = "cast(array() as 
         from ({candidates}) group by {CLIENT}"""
 
 
-# Advertised, tried, and no host ever answered there: refused, or SYNs without an answer.
+# The address is advertised and tried, but nobody ever answered there: connections were refused or SYNs unanswered.
 _NOT_ANSWERING = _per_client(
     f"""
     with tried as (
@@ -83,7 +83,7 @@ _NOT_ANSWERING = _per_client(
     "sum(n_refused) as n_refused,",
     "array_sort(flatten(collect_list(tries))).conn_id",
 )
-# Advertised by a name that the name server does not know.
+# The advertised name is not known to the name server.
 _NO_SUCH_NAME = _per_client(
     f"""
     select a.*, u.n, u.rcode, u.last_ns from advertised_brokers a join (
@@ -135,7 +135,7 @@ def _is_unknown(f: Facts) -> str:
 
 
 def _somebody_is_sent_there(tables: Tables) -> bool:
-    """Whether an address of which nobody answers is advertised, by itself or by some name."""
+    """Whether an address without an answer is advertised, as an IP address or by a name."""
     by_port = defaultdict(set)
     for host, port in rows_of(tables["advertised_addresses"], "host", "port"):
         by_port[port].add(host)
@@ -191,7 +191,7 @@ RULE = Rule(
     looks_at="Addresses in Metadata answers to this client: SYNs to them that were refused or not answered, where "
     "nobody in the capture ever got through; names for which the name server only answers errors; localhost, "
     "0.0.0.0 or an empty host in a response to a client on another host; private addresses in a response to a client "
-    "with a public one. An address that answered once is no case for it: see broker_lost.",
+    "with a public one. Addresses that answered once are left out: see broker_lost.",
     advice="Set advertised.listeners to a host and port that the clients can resolve and reach.",
     sources=("KIP-103", "KIP-302", "RFC 1918", "RFC 6598", "org.apache.kafka.clients.Metadata"),
     detectors=DETECTORS,

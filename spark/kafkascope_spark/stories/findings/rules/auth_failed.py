@@ -1,4 +1,4 @@
-"""`auth_failed`: a broker refused a client's identity, or a client did not authenticate."""
+"""`auth_failed`: a broker refused a client's credentials, or a client did not authenticate."""
 
 from kafkascope_spark.stories.findings.client_faults import client_fault_detector
 from kafkascope_spark.stories.findings.rule import Rule
@@ -6,9 +6,9 @@ from kafkascope_spark.stories.settings import settings
 
 RULE = Rule(
     name="auth_failed",
-    title="A client was not let in",
+    title="A client was not authenticated",
     severity="error",
-    meaning="Authentication failed: nothing of what the client is there for can happen. Clients try again and "
+    meaning="Authentication failed, so the client cannot do any of its work. Clients try again and "
     "again, and brokers delay each answer (connection.failed.authentication.delay.ms).",
     looks_at="Incidents of clients at fault: SaslHandshake and SaslAuthenticate answered with "
     "SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM or ILLEGAL_SASL_STATE; and connections without SASL to an "

@@ -1,4 +1,4 @@
-"""`behind_long_poll`: requests wait in the broker because a Fetch before them on the same connection does."""
+"""`behind_long_poll`: requests wait in the broker behind a Fetch on the same connection that waits for records."""
 
 from collections.abc import Collection
 
@@ -18,13 +18,13 @@ _LEAST_US = limit.BEHIND_POLL_MS * 1_000
 _HELD = Where(
     REQUESTS, column("broker_us") < column("queued_us"), queued_us=at_least(_LEAST_US), api_name=none_of("Fetch")
 )
-"""Requests that waited longer for the response before theirs than the broker took for them."""
+"""Requests that waited longer for the previous response than the broker took for them."""
 _N_HELD = count()
 
-# One finding per client and API. A broker serves the requests of a connection in their order: what came before the
-# response is the response that it waited for; what came between waited for the same Fetch, if it was sent meanwhile. A
-# Fetch that took longer than it may wait was not at fault itself.
-# Only connections that have both are put in order: that costs more than all else.
+# One finding per client and API. A broker serves the requests of a connection in order: a request waited for the
+# response before its own; requests that were sent in between waited for the same Fetch. A Fetch that took longer than
+# its max_wait_ms was itself delayed. Only connections that have both are sorted, because sorting costs more than all
+# the rest.
 _QUERY = f"""
 with answers as (
     select conn_id, request_id, api_name, ts_ns, request_packet_no, response_packet_no, queued_us, broker_us,
@@ -59,7 +59,7 @@ where c.kind <> 'broker' and 2 * n >= n_all"""
 
 
 def _many_wait(tables: Tables) -> bool:
-    """Whether so many requests of an API waited on connections that poll as a finding needs."""
+    """Whether enough requests of an API waited on connections with long polls for a finding."""
     held = tables["held"].filter(pc.is_in(tables["held"]["conn_id"], flat(tables["polls"]["conn_id"])))
     n_of_api = held.group_by("api_name").aggregate([(str(_N_HELD), "sum")]).column(f"{_N_HELD}_sum")
     return bool(pc.any(pc.greater_equal(n_of_api, limit.BEHIND_POLLS)).as_py())

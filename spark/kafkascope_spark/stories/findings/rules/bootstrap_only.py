@@ -1,4 +1,4 @@
-"""`bootstrap_only`: a client asks where to go, again and again, and never goes there."""
+"""`bootstrap_only`: a client requests metadata again and again, and never connects to the brokers in it."""
 
 from collections import Counter
 
@@ -22,7 +22,7 @@ GREETING = (
     "PushTelemetry",
     "InitProducerId",
 )
-"""Requests that any broker serves: InitProducerId too, where there is no transactional id."""
+"""Requests that any broker serves; also InitProducerId without a transactional id."""
 _ASKS, _GREETS = f"api_name in {literals(ASKING)}", f"api_name in {literals(GREETING)}"
 _WORKERS = ("consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect")
 # One finding per client.
@@ -51,7 +51,7 @@ having count_if(asks) >= {ASKED_AGAIN} and sum(if(asks, n_errors, 0)) = 0
 
 
 def _some_only_ask(tables: Tables) -> bool:
-    """Whether all that a client was answered is where to go, at least so often."""
+    """Whether a client has enough responses, all of them to metadata and coordinator requests."""
     asked: Counter[str] = Counter()
     worked = set()
     answered = with_client(tables["answered"], tables["workers"])
@@ -93,8 +93,8 @@ RULE = Rule(
     name="bootstrap_only",
     title="A client never leaves its bootstrap server",
     severity="warning",
-    meaning="The client gets answers at its bootstrap address, and does none of the work it is there for: it "
-    "cannot go where the answers send it, or goes by a way that was not captured.",
+    meaning="The client gets responses at its bootstrap address, but does no work: it "
+    "cannot reach the brokers in the responses, or reaches them on a path that was not captured.",
     looks_at="Clients that are consumers or producers by what they asked, whose connections did nothing but ask "
     "for Metadata and coordinators, without an error, at least ten times with at most ten seconds between on the "
     "average. A producer that has nothing to send asks once in minutes.",

@@ -4,8 +4,8 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import ADVISED, LOST_BROKERS
 from kafkascope_spark.stories.findings.wording import counted, first_sentence
 
-# One finding per incident, but for brokers that came back with another address while clients went on trying the one
-# before: nothing is lost but that address (old_address).
+# One finding per incident, except for brokers that came back with another address while clients kept trying the old
+# one: only that address is lost (old_address).
 _QUERY = f"""
 with moved as (
     select node_id, server_ip, min(first_ns) as from_ns from connections
@@ -21,7 +21,7 @@ from lost_brokers left anti join moved
 
 
 def _sentence(f: Facts) -> str:
-    """What failed, as the incident says it; who stalled is told there."""
+    """Returns what failed, from the sentence of the incident, which also names the clients that stalled."""
     affected = counted(f.n_clients, "client or broker", "clients and brokers")
     return f"{first_sentence(f.sentence)}. It affected {affected}"
 
@@ -45,7 +45,7 @@ RULE = Rule(
     "nor where only one direction of the traffic was captured.",
     advice="Look at this broker's own log and at its host for that time. If it was restarted on purpose, restart "
     "brokers one at a time with controlled.shutdown.enable=true, so that leaders move before it goes. Where others "
-    "reached it all the while, look for a firewall rule, security group, route or proxy between these clients and its "
+    "reached it all the time, look for a firewall rule, security group, route or proxy between these clients and its "
     "address.",
     sources=("org.apache.kafka.clients.NetworkClient", "KIP-144", "KIP-601"),
     detectors=(DETECTOR,),

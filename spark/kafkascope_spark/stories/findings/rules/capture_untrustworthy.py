@@ -10,7 +10,7 @@ from kafkascope_spark.stories.findings.wording import counted, ratio
 
 _ONE_WAY = any_of(client_segments=0, server_segments=0)
 _UNCUT_SNAPLEN = 65_535
-"""A snap length from which on no packet is cut."""
+"""Least snap length with which no packet is cut."""
 
 
 def _connections_with(condition: str) -> str:
@@ -25,7 +25,7 @@ from connections where client_bytes + server_bytes > 0
 having count_if({_ONE_WAY}) > count(*) * {ONE_WAY_SHARE}"""
 _SEEN_BYTES = column("client_bytes") + column("server_bytes")
 _IS_INCOMPLETE = total("missing_bytes") > (total("missing_bytes") + total(_SEEN_BYTES)) * MISSING_SHARE
-# Bytes of the streams that are not in the capture: lost packets, or packets cut by the snap length.
+# Bytes of the streams that are missing in the capture: lost packets, or packets cut by the snap length.
 _MISSING_QUERY = f"""
 select null as client_instance_id, null as conn_ids, streams.*, packets.*
 from (

@@ -1,4 +1,4 @@
-"""`chatty_client`: a client asks more often than it gets or sends records."""
+"""`chatty_client`: a client sends more requests than records."""
 
 from collections.abc import Collection
 
@@ -23,17 +23,18 @@ _SUCCEEDED = Where(
 
 
 def _often(n: Expression, first_ns: Expression, last_ns: Expression) -> Expression:
-    """So many requests in that time, and so many a second."""
+    """Returns the condition for the number of requests in a time, and per second."""
     return all_of(n >= limit.CHATTY_REQUESTS, n * 1e9 >= (last_ns - first_ns) * float(limit.CHATTY_A_SECOND))
 
 
 def _is_chatty(n_records: str, first_ns: str) -> Expression:
-    """The condition for the requests of a client, by the columns that have their records and their first times."""
+    """Returns the condition for the requests of a client. n_records, first_ns: columns with their records and first
+    times."""
     n = total("n")
     return all_of(n >= total(n_records) * float(limit.CHATTY_EACH), _often(n, smallest(first_ns), largest("last_ns")))
 
 
-# One finding per client. Requests that failed, and connections that never got to work, are for other rules.
+# One finding per client. Failed requests, and connections that never did any work, are left to other rules.
 _QUERY = f"""
 with by_connection as (
     select conn_id, api_name, sum(n) as n, sum(total_records) as n_records, min(least_wait_ms) as max_wait_ms,

@@ -13,8 +13,8 @@ from kafkascope_spark.stories.findings.wording import client, counted, listed, n
 from kafkascope_spark.stories.settings import setting
 
 # One finding per program and server. `cut`: requests without an answer on connections that ended from the server's side
-# while they came or right after; `taken`: the largest that the server answered, to anybody. A limit lies between the
-# two: the smallest that was cut is larger than all that were answered.
+# while they came or right after; `taken`: the largest that the server answered, from any client. A limit lies between
+# the two: the smallest one that was cut off is larger than all that were answered.
 _QUERY = f"""
 with cut as (
     select l.request_id, l.conn_id, l.ts_ns, l.request_bytes, o.server, o.node_id, o.client_instance_id, o.client_id,

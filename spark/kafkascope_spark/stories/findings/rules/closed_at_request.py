@@ -12,9 +12,9 @@ from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, listed, node
 
-# One finding per program, server, API and version. A server that closes a connection whose bytes it has not read sends
-# a RST: a FIN shows that it took the request, and ended the connection because of it. `taken`: versions of the API that
-# it answered; `offered`: the highest that it announced, to anybody.
+# One finding per program, server, API and version. A server that closes a connection with unread bytes sends a RST: a
+# FIN shows that it read the request, and ended the connection because of it. `taken`: versions of the API that it
+# answered; `offered`: the highest version that it announced to any client.
 _QUERY = f"""
 with at_request as (
     select r.request_id, r.conn_id, r.ts_ns, r.api_key, r.api_name, r.api_version, c.server, c.node_id,
@@ -61,7 +61,7 @@ def _what(f: Facts) -> str:
 
 
 def _is_outside(f: Facts) -> bool:
-    """Whether the server had announced that it does not take this version."""
+    """Whether the server had announced that it does not support this version."""
     return f.highest is not None and not f.lowest <= f.api_version <= f.highest
 
 

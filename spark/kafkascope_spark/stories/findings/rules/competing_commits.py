@@ -13,8 +13,8 @@ from kafkascope_spark.stories.findings.wording import client, counted, listed, t
 _OUTSIDE = Where(
     REQUESTS, api_key=api_keys.OFFSET_COMMIT, status="ok", error_code=0, generation_or_epoch=below(0), group_id=NOT_NULL
 )
-# One finding per group. `commits`: those of clients without a place in the group, with the one before it of the same
-# topic-partition; `backwards`: those with a smaller offset than another client had committed just before.
+# One finding per group. `commits`: commits of clients that are not members, each with the previous one of the same
+# topic-partition; `backwards`: commits with a smaller offset than another client had committed just before.
 _QUERY = f"""
 with commits as (
     select o.group_id, p.topic, p.partition, p.partition_offset as at, p.ts_ns, p.request_id, p.conn_id,

@@ -1,4 +1,4 @@
-"""`coordinator_loading`: a broker was still reading the state of groups or transactions that clients asked it about."""
+"""`coordinator_loading`: a coordinator was still loading the state of groups or transactional ids."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.stories.findings import thresholds as limit
@@ -10,8 +10,8 @@ from kafkascope_spark.stories.findings.sql import SEEN, joined_lists
 from kafkascope_spark.stories.findings.wording import broker, counted, duration, times
 
 LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
-# One finding per broker and load. InitProducerId of an idempotent producer asks no coordinator: there the broker waits
-# for a block of producer ids, so responses without a group or transactional id do not count.
+# One finding per broker and load. InitProducerId of an idempotent producer needs no coordinator: the broker waits for a
+# block of producer ids, so responses without a group or transactional id do not count.
 _QUERY = f"""
 with responses as (
     select *, coalesce(group_id, transactional_id) as coordinated
@@ -64,7 +64,7 @@ RULE = Rule(
     severity="warning",
     meaning="A broker that becomes the coordinator of a group or of a transactional id first reads the whole "
     "partition of __consumer_offsets or __transaction_state that holds it. Until then it answers "
-    "COORDINATOR_LOAD_IN_PROGRESS: nobody commits offsets, joins, or begins and ends transactions there.",
+    "COORDINATOR_LOAD_IN_PROGRESS: no client can commit offsets, join, or begin and end transactions there.",
     looks_at=f"{LOADING} from the same broker about the same group or transactional id, from the first answer to the "
     f"last. Less than {limit.LOAD_MS} ms, and not more than {limit.STORM} answers about one, is a load as it should "
     "be. InitProducerId without a transactional id does not count: it waits for producer ids, not for a coordinator.",

@@ -12,8 +12,8 @@ from kafkascope_spark.stories.findings.wording import client, counted, duration,
 from kafkascope_spark.stories.settings import setting
 
 _CLOSED = ("fin_server", "rst_server")
-# One finding per client and server. A broker ends a connection for other reasons at any time; the same silence each
-# time is that of a timer.
+# One finding per client and server. A broker ends connections for other reasons at any time; the same length of silence
+# each time shows a timer.
 _QUERY = f"""
 with cut as (
     select w.request_id, w.conn_id, w.ts_ns, w.max_wait_ms, o.close_ns - w.ts_ns as silent_ns, o.server, o.node_id,

@@ -24,7 +24,7 @@ _MEMBER_APIS = literals(
 _LEAVES = f"(api_key = {LEAVE_GROUP} or (api_key in {literals(GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
 _SUCCEEDS = f"status = 'ok' and coalesce(error_name, 'NONE') = 'NONE' and not {_LEAVES}"
 _WHO = "client_instance_id, client_id, client_ip, group_id"
-# One finding per client and group: what its last successful request as a member was, and what the first refused one.
+# One finding per client and group, with its last successful request as a member and its first refused one.
 _QUERY = f"""
 with members as (
     select {_WHO}, own_conns, {SEEN}, {sorted_set("error_name")} as names,
@@ -92,7 +92,8 @@ def _cause(f: Facts) -> str:
 
 
 def _was_held(f: Facts) -> bool:
-    """Whether the broker came to its requests only when its session was over: those of a connection have an order."""
+    """Whether its requests waited in the broker until its session was over: requests of a connection are served in
+    order."""
     return bool(f.held_us >= f.session_ms * 1_000)
 
 
@@ -137,11 +138,11 @@ REFUSED_MEMBERS = Detector(
 )
 RULE = Rule(
     name="evicted_member",
-    title="A member was thrown out of its group",
+    title="A member was removed from its group",
     severity="warning",
     meaning="The coordinator had no heartbeat of a member for its session timeout, or the member did not rejoin in "
-    "time; it gave the member's partitions to others. What the member does meanwhile is done twice, and its commits "
-    "are refused.",
+    "time; it gave the member's partitions to others. The member's work in the meantime is done twice, and its "
+    "commits are refused.",
     looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
     "request that went well; session and rebalance timeout are those of its JoinGroup. Members that "
     "said that they leave, and groups whose coordinator moved meanwhile, are left out. Also members that leave "

@@ -55,12 +55,12 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="fenced_producer",
-    title="Another instance took a living producer's transactional id over",
+    title="Another instance took over the transactional id of a running producer",
     severity="error",
     meaning="Two producers use one transactional id at a time. InitProducerId of the second aborts the open "
     "transaction of the first and bumps the producer's epoch: whatever the first sends after that is refused, and it "
-    "has to be closed. Once, that is an instance that was thought dead (a zombie) or a restart that overlaps; by "
-    "turns, the two stop each other for good: then it is an error.",
+    "has to be closed. If it happens once, an instance was thought dead (a zombie) or a restart overlapped; if the two "
+    "do it by turns, they stop each other for good: then it is an error.",
     looks_at="InitProducerId of another client instance while a transaction is open whose client is still there; "
     "requests with the old epoch (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED) after that. A successor of a client that "
     "went away is none.",

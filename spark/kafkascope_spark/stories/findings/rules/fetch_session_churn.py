@@ -1,5 +1,5 @@
-"""`fetch_session_churn`: a broker has no room for the fetch sessions of its clients, or a client uses none that it
-gets."""
+"""`fetch_session_churn`: a broker has no room for the fetch sessions of its clients, or a client does not use its
+sessions."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ from kafkascope_spark.stories.findings.sql import first_ids, joined_lists
 from kafkascope_spark.stories.findings.wording import broker, client, duration, listed, times
 
 FORGOTTEN = "FETCH_SESSION_ID_NOT_FOUND"
-# Epoch 0 asks for a new session; a client that gets one goes on with its epochs 1, 2, 3, ... on that connection.
+# Epoch 0 requests a new session; a client with a session continues with its epochs 1, 2, 3, ... on that connection.
 _SESSION_BEGINNERS = Groups(
     Where(USAGE, api_key=api_keys.FETCH, n_new_fetch_sessions=above(0), is_replica=False, status="ok"),
     per=("conn_id",),

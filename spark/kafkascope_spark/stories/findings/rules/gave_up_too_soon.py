@@ -1,4 +1,4 @@
-"""`gave_up_too_soon`: a client closes connections before answers come that are on their way."""
+"""`gave_up_too_soon`: a client closes connections before its responses arrive."""
 
 from collections.abc import Collection
 
@@ -18,9 +18,9 @@ _CLOSED = Where(
     column("last_ns") - column("close_ns") > limit.AFTER_CLOSE_MS * 1_000_000,
     close_kind=("fin_client", "rst_client"),
 )
-"""Connections on which something came after the client had closed them."""
-# One finding per client, server and API. A client that ends has requests on their way too: of one that went on, a later
-# connection asks for the same. Others: the answers to the same API that other clients waited for.
+"""Connections on which data came after the client had closed them."""
+# One finding per client, server and API. A client that ends also has requests in flight; a client that goes on sends
+# the same requests on a later connection. `others`: responses of the same API to other clients.
 _QUERY = f"""
 with calls as (
     select r.request_id, r.conn_id, r.ts_ns, r.api_key, r.api_name, r.response_ns, r.latency_us, r.status,

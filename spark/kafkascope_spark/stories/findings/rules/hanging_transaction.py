@@ -1,4 +1,4 @@
-"""`hanging_transaction`: a transaction stays open after its client went away, or for longer than its timeout."""
+"""`hanging_transaction`: a transaction stays open after its client ended, or for longer than its timeout."""
 
 from collections.abc import Collection
 
@@ -10,8 +10,8 @@ from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import TRANSACTIONS
 
-# One finding per transaction that hung, or that its producer left for the coordinator to abort; those of one producer
-# that was there, and slower than its timeout again and again, are one finding.
+# One finding per transaction that hung, or that its producer left to the coordinator to abort; transactions of one
+# running producer that was repeatedly slower than its timeout are one finding.
 _QUERY = f"""
 with told as (
     select *, coalesce(left_ns, begin_ns, :capture_first_ns) as first_ns, coalesce(end_ns, :capture_last_ns) as last_ns,
@@ -91,7 +91,7 @@ RULE = Rule(
     name="hanging_transaction",
     title="A transaction stays open after its client went away, or for longer than its timeout",
     severity="error",
-    meaning="Nobody who reads committed data gets past the first record of an open transaction. The coordinator "
+    meaning="Consumers of committed data cannot read past the first record of an open transaction. The coordinator "
     "aborts it when the producer's transaction timeout is over (it looks every "
     "transaction.abort.timed.out.transaction.cleanup.interval.ms, 10 s); until then the partitions' last stable offset "
     "does not move. A warning where the coordinator did so in the capture, else an error.",

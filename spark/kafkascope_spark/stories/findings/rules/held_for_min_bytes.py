@@ -1,4 +1,4 @@
-"""`held_for_min_bytes`: records wait in the broker because a consumer asks for many bytes at once."""
+"""`held_for_min_bytes`: records wait in the broker because a consumer requests many bytes at once (fetch.min.bytes)."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers import api_keys
@@ -23,8 +23,8 @@ _HELD = Groups(
     per=("conn_id",),
     having=count() >= limit.HELD,
 )
-# One finding per client. `held`: its Fetch that the broker answered when their time was over, with records and with
-# fewer bytes than they asked for. Times of records are those of applications: only those count that fit.
+# One finding per client. `held`: Fetch requests that the broker answered when max_wait_ms was over, with records but
+# fewer bytes than min_bytes. Applications set the times of records, so only plausible ones count.
 _QUERY = f"""
 with held as (
     select r.request_id, r.conn_id, r.ts_ns, r.response_ns, r.max_wait_ms, r.min_bytes, r.record_bytes

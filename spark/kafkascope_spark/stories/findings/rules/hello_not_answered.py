@@ -1,4 +1,4 @@
-"""`hello_not_answered`: a server does not answer the first request of a client's connections, and others' it does."""
+"""`hello_not_answered`: a server does not answer the first request on a client's connections, but answers others."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_parsers import api_keys
@@ -10,8 +10,8 @@ from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, node, times
 
-# One finding per program and server. `mute`: connections on which the server answered nothing, and acknowledged what
-# came; `others`: what it answered to others meanwhile; `taken`: the versions of ApiVersions that it answered at all.
+# One finding per program and server. `mute`: connections on which the server acknowledged data but answered nothing;
+# `others`: its responses to others at that time; `taken`: versions of ApiVersions that it answered at all.
 _QUERY = f"""
 with mute as (
     select h.request_id, h.conn_id, h.ts_ns, h.api_version, o.close_ns - h.ts_ns as waited_ns, o.server, o.node_id,
@@ -63,12 +63,12 @@ RULE = Rule(
     name="hello_not_answered",
     title="A server does not answer the first request of a client's connections",
     severity="error",
-    meaning="The connection stands, its first request is acknowledged by TCP, and nothing comes. It looks like a "
-    "broker that is frozen, and the same broker serves others.",
+    meaning="The connection is established and TCP acknowledges its first request, but no response comes. It looks "
+    "like a frozen broker, but the same broker serves others.",
     looks_at="ApiVersions as the only kind of request on connections on which the server sent nothing, which the "
     f"client closed after {limit.PATIENCE_MS // 1000} s or more, {limit.NEVER_ANSWERED} times or more for one program "
-    "and version, while the server answered others, and nobody in that version of ApiVersions. A broker that answers "
-    "nobody is no case of it.",
+    "and version, while the server answered others, but none with that version of ApiVersions. A broker that answers "
+    "nobody is left out.",
     advice=_ADVICE,
     sources=("KIP-35", "KIP-511"),
     detectors=(

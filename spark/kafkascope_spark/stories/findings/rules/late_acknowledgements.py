@@ -9,8 +9,8 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, duration, times
 
 _ACKNOWLEDGES = ("ShareAcknowledge", "ShareFetch")
-# One finding per client and group. What it acknowledges is what the last ShareFetch before brought: held_ns is how long
-# it had those records.
+# One finding per client and group. It acknowledges the records of the last ShareFetch before; held_ns is how long it
+# had them.
 _QUERY = f"""
 with late as (
     select e.request_id, e.conn_id, e.ts_ns, r.group_id, e.topic,

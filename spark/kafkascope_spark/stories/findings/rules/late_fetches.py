@@ -1,4 +1,4 @@
-"""`late_fetches`: a broker takes long for the records that one client asks for, and not for others'."""
+"""`late_fetches`: a broker takes long for the records of one client, but not for those of others."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers import api_keys
@@ -21,8 +21,8 @@ _LATE = Groups(
     per=("conn_id",),
     having=count() >= limit.LATE_FETCHES,
 )
-# One finding per client and broker. `others`: what the broker answered to others meanwhile; `behind`: how far from the
-# end of the log the records lay.
+# One finding per client and broker. `others`: responses of the broker to others at that time; `behind`: distance of the
+# records from the end of the log.
 _QUERY = f"""
 with mine as (
     select r.*, o.client_instance_id, o.client_id as from_id, o.client_ip as from_ip,
@@ -80,7 +80,7 @@ RULE = Rule(
     looks_at=f"Fetch with records for which the broker took {limit.LATE_FETCH_MS} ms or more beyond max_wait_ms, "
     f"{limit.LATE_FETCHES} or more of a client at a broker, half of those with records there, without a quota's "
     "throttling, while what others got there took a tenth of that or less (median).",
-    advice="The network and the other clients are well: storage is what takes long for old records. See reads of the "
+    advice="The network and the other clients work: the storage is slow for old records. See reads of the "
     "broker's disks at that time, and where the topic has remote.storage.enable the broker's log and metrics of remote "
     "fetches. Until that is faster let the client ask for more at once, so that it waits less often (fetch.max.bytes "
     "and max.partition.fetch.bytes (Java names)); its lag is no sign of a slow application.",

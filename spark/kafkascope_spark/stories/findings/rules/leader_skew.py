@@ -1,4 +1,4 @@
-"""`leader_skew`: one broker has far more to do than the others."""
+"""`leader_skew`: one broker has far more traffic than the others."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ from kafkascope_spark.stories.findings.shared_queries import USAGE
 from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND
 from kafkascope_spark.stories.findings.wording import broker, percent, size
 
-# One finding, of the busiest broker.
+# One finding, about the busiest broker.
 _QUERY = f"""
 with nodes as (
     select node_id, sum(n) as n, sum(total_record_bytes) as moved_bytes, min(ts_ns) as first_ns,
@@ -30,7 +30,7 @@ where n_brokers > 1 and all_bytes >= {limit.SKEW_BYTES}
 
 
 def _one_has_most(tables: Tables) -> bool:
-    """Whether there are several brokers, and the busiest moved so much in all, and so many times its even share."""
+    """Whether there are several brokers, and the busiest moved enough bytes and a multiple of its even share."""
     n_brokers = sum(node_id is not None for (node_id,) in rows_of(tables["brokers"], "node_id"))
     moved: Counter[int] = Counter()
     for node_id, n_bytes in rows_of(tables["transfers"], "node_id", "total_record_bytes"):

@@ -1,4 +1,4 @@
-"""`leader_storm`: clients keep asking a broker that does not lead or coordinate what they ask for."""
+"""`leader_storm`: clients keep sending requests to a broker that is not the leader or coordinator."""
 
 from collections.abc import Collection
 
@@ -29,12 +29,12 @@ NO_MOVES = frozenset(
         "coordinator_loading",
     }
 )
-"""Incidents in which clients ask again and again although nothing moved."""
+"""Incidents in which clients repeat requests although nothing moved."""
 _OLD_EPOCH = frozenset({"FENCED_LEADER_EPOCH"})
-"""What a client gets that asks the right broker with the leader epoch of an earlier election."""
+"""Errors for a request to the right broker with the leader epoch of an earlier election."""
 _LEADER_MOVED = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
-"""Errors beside which brokers name the new leader (KIP-951)."""
-# One finding per client. What a proxy in front of several brokers passes on counts for the clients before it.
+"""Errors with which brokers return the new leader (KIP-951)."""
+# One finding per client. Requests through a proxy in front of several brokers count for the clients of the proxy.
 _QUERY = f"""
 select * from (
     select client_instance_id, {sorted_set("resource")} as resources, {sorted_set("first_error_name")} as error_names,
@@ -60,11 +60,12 @@ def _sentence(f: Facts) -> str:
 
 
 _IS_LOOKUP = all_of(column("n_wasted_requests") > column("n_errors"), resource_kind="coordinator")
-"""Storms of FindCoordinator: its answers have no error, and name a coordinator that does not respond."""
+"""Storms of FindCoordinator: its responses have no error, but contain a coordinator that does not respond."""
 
 
 def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED) -> str:
-    """What to change. Brokers name the new leader from Kafka 3.7 on; nobody names a new coordinator."""
+    """Returns the advice. From Kafka 3.7 on, brokers return the new leader with the error; a new coordinator is never
+    returned."""
     if _OLD_EPOCH.issuperset(error_names):
         return _ASK_METADATA
     backoff = f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}"
@@ -92,12 +93,12 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="leader_storm",
-    title="A client storms a broker that does not lead or coordinate what it asks for",
+    title="A client sends many requests to a broker that is not the leader or coordinator",
     severity="warning",
-    meaning="Leadership of a topic-partition, or a group's coordinator, is elsewhere, and the client goes on "
-    "asking at the wrong broker instead of learning where. Each try costs the broker a request and the "
+    meaning="The leader of a topic-partition, or a group's coordinator, is another broker, and the client keeps "
+    "sending requests to the wrong one instead of looking it up. Each try costs the broker a request and the "
     "application time. A client that lost its coordinator may ask FindCoordinator again and again without a pause: "
-    "until the cluster has noticed, the answer names the lost one.",
+    "until the cluster has noticed the loss, the response contains the lost one.",
     looks_at="Episodes of NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, LEADER_NOT_AVAILABLE "
     "or NOT_COORDINATOR with more than 10 errors in a second, or more than 50; or of a lost coordinator with more than "
     "50 answers to FindCoordinator that did not help. A move of leadership that clients follow within a few errors is "

@@ -1,4 +1,4 @@
-"""`log_truncated`: a new leader lacks records that the leader before it had accepted."""
+"""`log_truncated`: a new leader lacks records that the previous leader had accepted."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -24,11 +24,11 @@ _FIRST_NS, _LAST_NS = smallest("ts_ns"), largest("ts_ns")
 _LOWEST, _HIGHEST = smallest("partition_offset"), largest("partition_offset")
 _MOST_RECORDS = largest("n_records")
 _SPAN = (_FIRST_NS, _LAST_NS, _LOWEST, _HIGHEST)
-"""What is known of the batches of a topic-partition that were accepted on a connection."""
+"""Aggregates of the batches of a topic-partition that were accepted on a connection."""
 _PLACE = "topic, coalesce(topic_id, ''), partition"
-# One finding per topic. `earlier`: of the records accepted before, who accepted those with the highest offset, and
-# when. A batch that was sent after that response, to another node, and got a lower offset, has the place of others.
-# The same batch sent again gets the offset that it has already; a topic that is created again begins with 0.
+# One finding per topic. `earlier`: the node that accepted the highest offset so far, and when. A batch that was sent to
+# another node after that response, and got a lower offset, has overwritten other records. The same batch sent again
+# gets the offset that it already has; a topic that is created again begins with 0.
 _QUERY = f"""
 with accepted as (
     select a.request_id, a.conn_id, a.topic, a.topic_id, a.partition, a.partition_offset as base,
@@ -63,7 +63,7 @@ from again group by topic"""
 
 
 class _Accepted(NamedTuple):
-    """What a node accepted of a topic-partition: times of the first and the last response; the lowest and the highest
+    """Batches of a topic-partition that a node accepted: times of the first and last response, lowest and highest
     offset of a batch."""
 
     node_id: int
@@ -74,7 +74,7 @@ class _Accepted(NamedTuple):
 
 
 def _offsets_are_given_again(tables: Tables) -> bool:
-    """Whether a node may have given offsets of a topic-partition after another node had given higher ones."""
+    """Whether a node may have assigned offsets of a topic-partition after another node had assigned higher ones."""
     records = {(topic, at): n for topic, at, n in rows_of(tables["sent_to"], "topic", "partition", str(_MOST_RECORDS))}
     return any(
         later.last_ns > earlier.first_ns and later.lowest < earlier.highest + records[place]
@@ -85,7 +85,7 @@ def _offsets_are_given_again(tables: Tables) -> bool:
 
 
 def _accepted_by_node(tables: Tables) -> dict[tuple[str, int], list[_Accepted]]:
-    """By topic and partition: what each node accepted."""
+    """Returns the batches that each node accepted, by topic and partition."""
     known = tables["accepted_on"].join(tables["nodes"], "conn_id", join_type="inner", use_threads=False)
     functions = [(str(each), each.function) for each in _SPAN]
     by_node = known.group_by(["topic", "partition", "node_id"], use_threads=False).aggregate(functions)
@@ -125,8 +125,8 @@ RULE = Rule(
     name="log_truncated",
     title="Accepted records are lost with their leader",
     severity="error",
-    meaning="A leader that was elected without having all records of the one before ends its log earlier: what was "
-    "accepted beyond that is gone, and its offsets are given a second time. That happens with acks=1, and with an "
+    meaning="If a new leader does not have all records of the previous one, its log ends earlier: records that were "
+    "accepted beyond that are lost, and their offsets are assigned again. That happens with acks=1, and with an "
     "unclean election.",
     looks_at="Offsets that brokers gave to batches (responses to Produce without error): a batch that was sent after "
     "another node had given higher offsets of its topic-partition. Batches that are sent again, and topics that begin "

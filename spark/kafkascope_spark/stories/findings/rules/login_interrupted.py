@@ -1,4 +1,5 @@
-"""`login_interrupted`: a client sends other requests in the middle of its authentication, and is cut off."""
+"""`login_interrupted`: a client sends other requests in the middle of its authentication, and the broker disconnects
+it."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_parsers.api_keys import SASL_APIS
@@ -10,8 +11,8 @@ from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, node
 
-# One finding per client and server. Between SaslHandshake and the last SaslAuthenticate a broker takes nothing else. A
-# connection on which the client had been authenticated before authenticates again.
+# One finding per client and server. Between SaslHandshake and the last SaslAuthenticate a broker accepts no other
+# request. A connection on which the client was already authenticated authenticates again.
 _QUERY = f"""
 with calls as (
     select r.request_id, r.conn_id, r.ts_ns, r.api_name, r.api_key, r.status, c.server, c.node_id, c.close_ns,

@@ -1,4 +1,4 @@
-"""`lost_offsets`: offsets that a group had committed are gone, and its consumers begin elsewhere."""
+"""`lost_offsets`: committed offsets of a group no longer exist, and its consumers begin elsewhere."""
 
 import shlex
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _EVIDENCE = "array(found.known.request_id, coalesce(by.request_id, found.request
 _IS_OK = "r.status = 'ok' and coalesce(r.n_errors, 0) = 0"
 # One finding per client, group and topic. `gone`: the first OffsetFetch of each partition that found no offset although
 # the capture has a commit that was accepted, or an OffsetFetch that found one, before; `known`: the last of these.
-# `deleted`: the last request in between that deleted it. `began`: where the client read on.
+# `deleted`: the last request in between that deleted it. `began`: offset at which the client continued.
 _QUERY = f"""
 with absent as (
     select r.cluster, r.group_id, a.topic, a.partition, a.ts_ns, a.request_id, a.conn_id

@@ -13,7 +13,7 @@ MOVED = ("stale_broker", "stale_client", "leader_move")
 UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
 _UNKNOWN_PARTITIONS = Where(RECOVERIES, resource_kind="partition", first_error_name=UNKNOWN).query(RECOVERIES.name)
 _MOVES = Where(INCIDENTS, kind=MOVED).query(INCIDENTS.name)
-# One finding per client and topic. What was led elsewhere meanwhile is not missing.
+# One finding per client and topic. Partitions that another broker led at that time are not missing.
 _QUERY = f"""
 select client_instance_id, client_id, client_ip, topic, {SEEN}, {sorted_set("api_name")} as apis
 from unknown_topics left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)

@@ -1,4 +1,4 @@
-"""`never_answered`: a server answers a client's other requests, and never those of one API."""
+"""`never_answered`: a server never answers a client's requests of one API, but answers its other requests."""
 
 import pyarrow.compute as pc
 
@@ -13,13 +13,13 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration, node, times
 
 _WAITS_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
-"""Requests that a coordinator answers when the other members have come."""
+"""Requests that a coordinator answers when the other members have joined."""
 _UNANSWERED = Where(REQUESTS, status="unanswered", api_name=none_of(*_WAITS_FOR_MEMBERS))
 _CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
 _FIRST_NS = smallest("ts_ns")
 _ENDS = ("client_ip", "server_ip", "server_port")
-# One finding per client, server and API. The connection has to have carried answers to other requests before: a broker
-# that is frozen, or out of reach, answers none.
+# One finding per client, server and API. The connection must have had responses to other requests before: a frozen or
+# unreachable broker answers none.
 _QUERY = f"""
 with waiting as (
     select u.request_id, u.conn_id, u.api_name, u.ts_ns, c.close_ns - u.ts_ns as waited_ns,
@@ -50,7 +50,7 @@ select each.* from each left anti join served using (client_instance_id, api_nam
 
 
 def _host_waits_again(tables: Tables) -> bool:
-    """Whether a client's host waited in vain for a server's answers to an API as often as a finding needs."""
+    """Whether a client's host has enough unanswered requests of an API to a server for a finding."""
     closed, unanswered = tables["closed_connections"], tables["unanswered_on_connection"]
     first = unanswered.join(closed, "conn_id", join_type="inner", use_threads=False)
     waited_ns = pc.subtract(first["close_ns"], first[str(_FIRST_NS)])

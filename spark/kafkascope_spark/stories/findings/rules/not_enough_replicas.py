@@ -8,8 +8,8 @@ from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, times
 
 TOO_FEW = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
-# A leader returns the same code where it could not ask the transaction coordinator whether the partition belongs to the
-# transaction (KIP-890); the error message then names the error that it met.
+# A leader returns the same code if it could not ask the transaction coordinator whether the partition belongs to the
+# transaction (KIP-890); the error message then names the error that it got.
 _UNDERLYING = "nullif(regexp_extract(message, 'Underlying error: ([A-Z_]+)', 1), '')"
 # One finding per topic.
 _QUERY = f"""
@@ -37,7 +37,7 @@ def _sentence(f: Facts) -> str:
 
 
 def _could_not_verify(f: Facts) -> bool:
-    """Whether every refusal names another error as its cause."""
+    """Whether each error message names another error as the cause."""
     return bool(f.n_without == 0)
 
 

@@ -1,4 +1,4 @@
-"""`offset_reset`: a consumer's position was outside the log, and it went on elsewhere."""
+"""`offset_reset`: a consumer's position was outside the log, and it continued elsewhere."""
 
 import shlex
 from collections.abc import Collection
@@ -162,9 +162,9 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="offset_reset",
-    title="A consumer lost its place in the log",
+    title="A consumer's offset is outside the log",
     severity="warning",
-    meaning="The offset that a consumer asked for is not in the log. By its reset policy it goes on at the earliest "
+    meaning="The offset that a consumer fetches is not in the log. By its reset policy it continues at the earliest "
     "or latest offset: records are skipped, or read twice.",
     looks_at=f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
     "that it says nothing: a follower that lags answers the same, and the consumer asks the leader. Where it went on "

@@ -1,5 +1,4 @@
-"""`old_address`: a client goes on connecting to an address that a broker has no longer, though Metadata gave it the new
-one."""
+"""`old_address`: a client keeps connecting to the old address of a broker, although Metadata gave it the new one."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings import thresholds as limit
@@ -11,9 +10,9 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import broker, client, duration, times
 
 _ATTEMPTS = Where(CONNECTIONS, synack_ns=None, node_id=NOT_NULL)
-# One finding per client and address. `served`: from when until when each address of a node served somebody; `tries`:
-# attempts to connect to one at which nobody was served any more, since another one of the node served; `told`:
-# responses to Metadata that gave the client that other one meanwhile.
+# One finding per client and address. `served`: time in which each address of a node served clients; `tries`: attempts
+# to connect to an address that served nobody any longer, since another address of the node served; `told`: Metadata
+# responses with that other address to the client in that time.
 _QUERY = f"""
 with served as (
     select node_id, server_ip, min(first_ns) as from_ns, max(last_ns) as to_ns
@@ -58,7 +57,7 @@ _ADVICE = (
 )
 RULE = Rule(
     name="old_address",
-    title="A client goes on connecting to the old address of a broker",
+    title="A client keeps connecting to the old address of a broker",
     severity="error",
     meaning="In containers and clouds a broker comes back with another address under the same node id. A client that "
     "keeps what it learned of the node first goes on trying there, though each Metadata names the new address. It "

@@ -15,11 +15,12 @@ LEAST = {
     for key, api in sorted(api_releases().items())
     if api.removed_in_4_0 and "broker" in api.listeners and api.spoken["4.0"].low <= api.spoken["4.0"].high
 }
-"""API key -> lowest version that Kafka 4.0 speaks, where it removed some. What only brokers send is not in it."""
+"""API key -> lowest version that Kafka 4.0 supports, for APIs of which it removed versions. APIs that only brokers send
+are left out."""
 
 
 MOST_USES = 5
-"""Versions that a sentence lists before it counts the rest."""
+"""Largest number of versions in a sentence; the rest is counted."""
 _IS_OLD = any_of(*(all_of(api_key=key, api_version=below(least)) for key, least in LEAST.items()))
 # One finding per client.
 _QUERY = f"""
@@ -67,7 +68,7 @@ def _advice(f: Facts) -> str:
 
 
 def _what_to_change(f: Facts) -> str:
-    """The release to upgrade to, or the setting to change, in the library that the client uses."""
+    """Returns the release to which the client's library should be upgraded, or the setting to change."""
     upgrade = library_of_software(f.software_name).upgrade
     if upgrade is None:
         return RULE.advice
@@ -86,18 +87,19 @@ def _what_to_change(f: Facts) -> str:
 
 
 def _release(version: str | None) -> tuple[int, ...] | None:
-    """The numbers of a version such as 2.8.2; of 1.9.2-rdkafka-1.9.0 those of librdkafka. None where it has none."""
+    """Returns the numbers of a version such as 2.8.2; for 1.9.2-rdkafka-1.9.0 those of librdkafka. None if it has
+    none."""
     release = parse_software_version((version or "").rpartition("rdkafka-")[2])
     return None if release is None else release.numbers
 
 
 def _limited(f: Facts) -> str:
-    """Whether newer versions of these requests are for the brokers to bring."""
+    """Returns a hint if the brokers offer no newer versions of these requests; else an empty text."""
     return "The brokers here offer no newer versions of them: upgrade these first." if f.is_limited else ""
 
 
 def _who_refuses(f: Facts) -> str:
-    """Which of the capture's brokers do not offer what the client uses."""
+    """Returns which brokers of the capture do not support the versions of the client."""
     if f.refusing:
         return f"Of the brokers here {_nodes(f.refusing)} would refuse it, as all of Kafka 4.0 or newer do."
     if f.nodes:

@@ -75,7 +75,7 @@ def _command(f: Facts, name: str) -> str:
 
 
 BATCH_HEADER = 61
-"""Bytes that a record batch has besides its records."""
+"""Bytes of a record batch without its records."""
 
 
 DETECTOR = Detector(
@@ -87,11 +87,11 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="oversize_request",
-    title="A batch was larger than the topic takes",
+    title="A batch was larger than the topic accepts",
     severity="warning",
     meaning="The broker refused a batch because it is larger than max.message.bytes of its topic. The Java producer "
     "splits a batch of several records and tries again; one record that is too large fails for good, as does any "
-    "batch of other clients. RECORD_LIST_TOO_LARGE says that it is larger than the segments of the log: "
+    "batch of other clients. RECORD_LIST_TOO_LARGE means that it is larger than the segments of the log: "
     "max.message.bytes is above segment.bytes then.",
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE, with the size of the batches that the request had for the "
     "partition.",

@@ -24,8 +24,8 @@ _LEFT = Groups(
     per=("conn_id", "topic", "partition"),
     having=count() >= limit.PACED_FETCHES,
 )
-# One finding per client. `behind`: records in the partition after those of the response. Where there are some, the
-# broker has more to give at once: the time until the next request for the partition is the client's.
+# One finding per client. `behind`: records in the partition after those of the response. If there are some, the broker
+# could return more at once: the time until the next request for the partition is the client's.
 _QUERY = f"""
 with answers as (
     select p.conn_id, p.topic, p.partition, p.request_id, p.ts_ns, r.ts_ns as asked_ns, p.n_records,
@@ -65,7 +65,7 @@ group by client_instance_id, client_id, client_ip"""
 
 
 def _is_timed(f: Facts) -> bool:
-    """Whether the pauses are as long as one another: a timer makes such ones, work does not."""
+    """Whether all pauses have about the same length, as those of a timer do, in contrast to those of work."""
     return bool(f.example["long_ns"] - f.example["short_ns"] <= f.example["pause_ns"] // 20)
 
 
@@ -111,8 +111,8 @@ RULE = Rule(
     name="paced_fetches",
     title="A consumer pauses between fetches, and falls behind",
     severity="warning",
-    meaning="A broker that has more records answers a Fetch at once. A consumer that asks seldom is limited by itself: "
-    "by what its application does, or by a queue or timer of its library. Its lag grows, and no error says so.",
+    meaning="A broker that has more records answers a Fetch at once. A consumer that fetches rarely limits itself: "
+    "by the work of its application, or by a queue or timer of its library. Its lag grows without an error.",
     looks_at="Responses with records, after which records were left in the topic-partition (high watermark), and the "
     f"time from each to the next request for it: {limit.PACED_FETCHES} or more of a client, {limit.PACED_MS} ms or "
     "longer (median), in all four fifths of the time, while what was left grew to the double or more, and by as much "

@@ -1,4 +1,4 @@
-"""`preferred_replica_loop`: a consumer asks the leader again and again, which sends it to its preferred replica."""
+"""`preferred_replica_loop`: a consumer repeatedly fetches from the leader, which refers it to its preferred replica."""
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
@@ -17,8 +17,8 @@ _SENT_AWAY = Groups(
     per=("topic", "partition"),
     having=count() >= limit.SENT_AWAY,
 )
-# One finding per client. `sent`: how often a leader sent it to which replica, for each topic-partition; `came`: how
-# many responses with records it got there meanwhile.
+# One finding per client. `sent`: number of referrals to each replica, for each topic-partition; `came`: number of
+# responses with records from that replica in that time.
 _QUERY = f"""
 with fetched as (
     select p.*, {", ".join(f"c.{name}" for name in ("node_id", "client_instance_id", "client_id", "client_ip"))}
@@ -65,7 +65,7 @@ def _sentence(f: Facts) -> str:
 
 
 def _effect(f: Facts) -> str:
-    """What it read at the replica."""
+    """Returns how much it read from the replica."""
     e = f.example
     if f.n_refused:
         return (
@@ -101,8 +101,8 @@ RULE = Rule(
     title="A consumer does not stay with its preferred replica",
     severity="warning",
     meaning="Where brokers have a replica.selector.class, a leader sends consumers to the replica in their rack "
-    "(KIP-392), with a response that has no records. A consumer that forgets this asks the leader again, and reads in "
-    "jerks; one that ignores it reads nothing.",
+    "(KIP-392), with a response without records. A consumer that forgets this fetches from the leader again, and "
+    "reads with interruptions; one that ignores it reads nothing.",
     looks_at=f"Fetch responses that name a preferred replica: {limit.SENT_AWAY} or more for a client and a "
     f"topic-partition, {limit.SENT_AWAY_APART_S} s or less from one to the next on average. An error where it got no "
     f"records from that replica meanwhile, or none for the last {limit.SAME_OFFSET_MS // 1000} s.",

@@ -61,8 +61,8 @@ RULE = Rule(
     severity="warning",
     meaning="Brokers with connections.max.reauth.ms close a connection on the first request after its SASL session "
     "ended. The request is lost, and the client reconnects as after a failure, again and again.",
-    looks_at="Connections whose SaslAuthenticate answer set a session lifetime, and that the broker closed when it "
-    "was over since the last successful authentication. A client that is late without harm is none.",
+    looks_at="Connections whose SaslAuthenticate response set a session lifetime, and that the broker closed after "
+    "that time since the last successful authentication. A client that is late without consequences is left out.",
     advice="Upgrade the client to one that re-authenticates (KIP-368), or raise connections.max.reauth.ms.",
     sources=("KIP-368", "SaslServerAuthenticator.ReauthInfo"),
     detectors=(DETECTOR,),

@@ -54,7 +54,7 @@ def _sentence(f: Facts) -> str:
 
 
 def _is_of_assignor(f: Facts) -> bool:
-    """Whether the same members begin one round after the other: none of them ended, and few started."""
+    """Whether the same members cause all rounds: none of them ended, and few started."""
     return bool(f.n_ended == 0 and f.n_members > 0 and f.n >= limit.STORM_MANY > limit.REBALANCES_EACH * f.n_started)
 
 
@@ -102,11 +102,11 @@ RULE = Rule(
     title="A group rebalances again and again",
     severity="warning",
     meaning="With each rebalance of an eager group all members stop; in other groups those whose partitions move. A "
-    "group that never comes to rest reads little, and reads much of it twice.",
+    "group that rebalances all the time reads little, and reads much of it twice.",
     looks_at="Generations (member epochs with KIP-848) in heartbeats and SyncGroup, less than "
     f"{limit.STORM_APART_S // 60} minutes from one to the next: at least {limit.STORM_REBALANCES} more than members "
-    f"that start and end explain ({limit.REBALANCES_EACH} each), or {limit.STORM_MANY} within some minutes, whatever "
-    "made them.",
+    f"that start and end explain ({limit.REBALANCES_EACH} each), or {limit.STORM_MANY} within some minutes for any "
+    "reason.",
     advice=_advice(()),
     sources=("KIP-345", "KIP-429", "KIP-848", "KIP-62"),
     detectors=(DETECTOR,),

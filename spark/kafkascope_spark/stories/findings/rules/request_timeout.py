@@ -12,8 +12,8 @@ from kafkascope_spark.stories.findings.wording import client, duration, listed, 
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import RECOVERIES
 
-# One finding per client and server. A broker reads nothing from a connection that it mutes for a quota: what waits
-# there is left to the rule throttled.
+# One finding per client and server. A broker reads nothing from a connection that it mutes for a quota: such requests
+# are left to the rule throttled.
 _QUERY = f"""
 with muted as (
     select client_instance_id, server, response_ns as from_ns, response_ns + throttle_ms * 1000000L as to_ns
@@ -51,7 +51,7 @@ def _advice(libraries: Collection[str]) -> str:
 
 
 def _server_answers(tables: Tables) -> bool:
-    """Whether a server that left a request without an answer is one of which both directions were captured."""
+    """Whether both directions of a server with an unanswered request were captured."""
     answering = {f"{ip}:{port}" for ip, port in rows_of(tables["answering_servers"], "server_ip", "server_port")}
     return any(resource in answering for (resource,) in rows_of(tables["unanswered"], "resource"))
 
@@ -73,7 +73,7 @@ RULE = Rule(
     name="request_timeout",
     title="A broker left a client's request without an answer",
     severity="warning",
-    meaning="A request went out and nothing came back for longer than any broker takes. The client waits for "
+    meaning="A request got no response for longer than any broker takes. The client waits for "
     "its request timeout, drops the connection, and sends the same again: records may be written twice unless the "
     "producer is idempotent.",
     looks_at="Requests without a response on a connection of which both directions were captured: the wait is the "

@@ -1,4 +1,4 @@
-"""`responses_out_of_order`: a server answers the requests of a connection in another order than they were sent in."""
+"""`responses_out_of_order`: a server does not answer the requests of a connection in their order."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.findings.read import Where
@@ -6,7 +6,7 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import counted, node
 
-# One finding per server. Of each late response the last one before it that was to a later request.
+# One finding per server, with each late response and the last response before it to a later request.
 _QUERY = f"""
 with pairs as (
     select l.request_id, l.conn_id, l.ts_ns, l.server_ip, l.server_port, l.node_id, l.correlation_id,

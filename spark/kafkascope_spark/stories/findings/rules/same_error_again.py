@@ -1,4 +1,4 @@
-"""`same_error_again`: a client gets one error for a request again and again, and does not do what it asks for."""
+"""`same_error_again`: a client repeatedly gets the same error and does not react to it."""
 
 from collections.abc import Collection
 
@@ -16,8 +16,8 @@ _SESSIONS = errors_about("fetch session", "share session")
 _LIMIT_REACHED = "SHARE_SESSION_LIMIT_REACHED"
 _NOT_CONTROLLER = "NOT_CONTROLLER"
 _ERRORS = tuple(sorted({*_SESSIONS, _NOT_CONTROLLER}))
-# One finding per client, server, API and error. Sessions are those of one broker; who asks for a change of the cluster
-# may get it from another broker. What succeeded between two errors shows that the client does what they ask for.
+# One finding per client, server, API and error. Sessions belong to one broker; a change of the cluster may succeed at
+# another broker. A success between two errors shows that the client reacts to them.
 _QUERY = f"""
 with refused as (
     select e.request_id, e.conn_id, e.ts_ns, e.api_key, e.api_name, e.error_name, e.node_id, o.server,
@@ -51,7 +51,7 @@ where n_done is null and (
 
 
 def _elsewhere(f: Facts) -> list[int]:
-    """The nodes that Metadata had named as controllers, without the one that was asked."""
+    """Returns the controllers in Metadata responses, without the node that got the request."""
     return [each for each in f.controllers if each != f.node_id]
 
 
@@ -106,7 +106,7 @@ def _all_advice(errors: Collection[str]) -> str:
 _REFUSALS = Where(ERRORS, error_name=_ERRORS)
 RULE = Rule(
     name="same_error_again",
-    title="A client gets the same error again and again, and does not do what it asks for",
+    title="A client gets the same error again and again, and does not react to it",
     severity="error",
     meaning="These errors are part of the protocol's normal course: a client that gets one begins a new session, or "
     "asks another broker, and goes on. One that repeats the request as it was gets nothing, for as long as it runs, "

@@ -1,4 +1,4 @@
-"""`same_offset_again`: a consumer asks for the same offset again and again, though records are there."""
+"""`same_offset_again`: a consumer fetches the same offset again and again, although records are available."""
 
 import pyarrow.compute as pc
 
@@ -15,7 +15,7 @@ from kafkascope_spark.stories.findings.wording import client, duration, listed, 
 from kafkascope_spark.stories.settings import settings
 
 WHOLE_BATCHES = 3
-"""From this version of Fetch on an answer has one whole batch at least, whatever its size (KIP-74)."""
+"""From this version of Fetch on, a response has at least one whole batch of any size (KIP-74)."""
 _ASKS = all_of(api_key=api_keys.FETCH, direction="request")
 _ANSWERS = all_of(api_key=api_keys.FETCH, direction="response", error_code=0)
 _PLACE = ("conn_id", "topic", "partition")
@@ -33,10 +33,10 @@ _READS = {
 }
 _BY_PLACE = ", ".join(_PLACE)
 _ON_PLACE = f"using ({_BY_PLACE})"
-# One finding per client. Who reads committed records gets nothing from the last stable offset on: that is no fault of
-# its own. Compressed batches are those of the rule unreadable_batches, and answers that name another replica to read
-# from those of preferred_replica_loop. Idle consumers too ask for one offset again and
-# again, the end of the log: their partitions are left out before requests are joined with their answers.
+# One finding per client. Consumers of committed records get nothing from the last stable offset on, which is not their
+# fault. Compressed batches are left to the rule unreadable_batches, and responses with a preferred replica to
+# preferred_replica_loop. Idle consumers also fetch one offset again and again, the end of the log: their partitions are
+# left out before requests are joined with their responses.
 _QUERY = f"""
 with behind as (
     select {_BY_PLACE} from repeated join (
@@ -85,18 +85,18 @@ group by {CLIENT}"""
 
 
 def _may_be_stuck(tables: Tables) -> bool:
-    """Whether an offset that a consumer asked for last, and for long, is before the end of the log."""
+    """Whether an offset that a consumer fetched last, and for long, is before the end of the log."""
     rows = tables["repeated"].join(tables["ends"], list(_PLACE), join_type="inner")
     return bool(pc.any(pc.less(rows["partition_offset"], rows[str(_END)])).as_py())
 
 
 def _is_empty(f: Facts) -> bool:
-    """Whether no answer had a whole batch."""
+    """Whether no response had a whole batch."""
     return not f.worst["n_batches"]
 
 
 def _is_too_small(f: Facts) -> bool:
-    """Whether that is as in versions of Fetch whose answers have nothing where the first batch is too large."""
+    """Whether the fetch size is too small, in versions of Fetch whose responses are empty then."""
     return _is_empty(f) and (f.worst["api_version"] or 0) < WHOLE_BATCHES
 
 
@@ -147,7 +147,7 @@ def _advice(f: Facts) -> str:
 
 
 def _nothing_came(f: Facts, name: str) -> str:
-    """What to look at where a broker gives nothing at an offset that is in its log."""
+    """Returns the advice for a broker that returns nothing at an offset that is in its log."""
     wait, now = settings(("fetch_wait",), f.libraries) or "the longest wait of its Fetch", f.worst["max_wait_ms"]
     return (
         f"The broker does not come to give {name} these records. Where the topic has tiered storage "
@@ -160,10 +160,10 @@ def _nothing_came(f: Facts, name: str) -> str:
 
 RULE = Rule(
     name="same_offset_again",
-    title="A consumer asks for the same offset again and again, though records are there",
+    title="A consumer fetches the same offset again and again, although records are available",
     severity="error",
-    meaning="Each of its requests succeeds, and it does not get on: what it asks for does not fit into the size that "
-    "it allows, so that brokers send a part of a batch or nothing (before Fetch v3); or brokers give nothing, though "
+    meaning="All its requests succeed, but it makes no progress: the first batch does not fit into the size that "
+    "it allows, so that brokers send a part of a batch or nothing (before Fetch v3); or brokers send nothing, although "
     "the offset is in the log, as where a read from tiered storage takes longer than the consumer waits; or it does "
     "not get past what it is sent, as a transaction's marker or a batch that it cannot process.",
     looks_at=f"Fetch requests on one connection for one offset of a topic-partition, {limit.ASKED_AGAIN} times or more "

@@ -1,4 +1,4 @@
-"""`shared_vip`: one address stands for several brokers, and requests land on ones that do not lead."""
+"""`shared_vip`: one address stands for several brokers, and requests reach brokers that are not the leader."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS
 from kafkascope_spark.stories.findings.conditions import contains
@@ -43,9 +43,9 @@ RULE = Rule(
     severity="error",
     meaning="Kafka clients must reach each broker by an address of its own: only the leader serves a "
     "topic-partition, only the coordinator a group. A load balancer, Kubernetes service or virtual IP in front of "
-    "several brokers sends requests to whichever it likes, and all but one refuse them.",
+    "several brokers sends requests to any of them, and all but one refuse them.",
     looks_at="An address that Metadata names for several node ids, or that answers for several, and on it answers "
-    "with NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR. A proxy with an address or port per broker is none.",
+    "with NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR. A proxy with an address or port per broker is no such case.",
     advice="Give every broker an advertised.listeners entry of its own (its host name, or a port per broker on the "
     "load balancer). A shared address is good for bootstrapping only.",
     sources=("KIP-103", "org.apache.kafka.clients.MetadataCache"),

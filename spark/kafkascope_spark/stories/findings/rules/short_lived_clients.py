@@ -1,4 +1,4 @@
-"""`short_lived_clients`: a program makes a new client for each few requests."""
+"""`short_lived_clients`: a program makes a new client for every few requests."""
 
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import column, count, none_of
@@ -53,7 +53,7 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="short_lived_clients",
-    title="A program makes a new client for each few requests",
+    title="A program makes a new client for every few requests",
     severity="warning",
     meaning="A client is made to be kept: it connects, authenticates, asks for versions and metadata, and a consumer "
     "finds its coordinator, before it does anything. A program that makes one for each call pays that each "

@@ -15,8 +15,8 @@ from kafkascope_spark.stories.findings.wording import client, counted, duration,
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import PARTITION_FLOW
 
-# Commits of a slice of time that leave out records which a member had fetched LATE_COMMIT_MS before or earlier. What a
-# group fetches again, because it rewinds or goes on from its last commit, counts from its last fetch.
+# Commits of a slice of time that do not include records which a member had fetched LATE_COMMIT_MS before or earlier.
+# Records that a group fetches again, because it rewinds or continues from its last commit, count from the last fetch.
 _LATE = f"""
 select c.group_id, c.topic, c.partition, c.ts_ns, min(f.ts_ns + f.slice_ms * 1000000) as fetched_ns,
     max(f.position) - c.committed_offset as n_waiting
@@ -27,7 +27,7 @@ from commits c join (
 ) f on c.group_id = f.group_id and c.topic = f.topic and c.partition = f.partition
 where f.position > c.committed_offset and f.ts_ns + f.slice_ms * 1000000 + {limit.LATE_COMMIT_MS}000000L <= c.ts_ns
 group by c.group_id, c.topic, c.partition, c.ts_ns, c.committed_offset"""
-# One finding per group. A group that always commits so late does it on purpose, in large batches for example.
+# One finding per group. A group that always commits late does so on purpose, for example in large batches.
 _QUERY = f"""
 with late as ({_LATE}), groups as (
     select group_id, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
@@ -51,7 +51,7 @@ _PARTITION = ("group_id", "topic", "partition")
 
 
 def _some_commit_late(tables: Tables) -> bool:
-    """Whether a commit leaves out records that were fetched LATE_COMMIT_MS before or earlier."""
+    """Whether a commit does not include records that were fetched LATE_COMMIT_MS before or earlier."""
     fetches = defaultdict(list)
     columns = (*_PARTITION, "ts_ns", "slice_ms", "high_watermark", "lag_last")
     for *key, ts_ns, slice_ms, high_watermark, lag in rows_of(tables["fetches"], *columns):
@@ -66,8 +66,8 @@ def _some_commit_late(tables: Tables) -> bool:
 
 
 def _positions(fetches: list[tuple[int, int, int]]) -> tuple[Sequence[int], Sequence[int]]:
-    """The ends of slices of time, in order, and up to which offset a partition was fetched for good by then. fetches:
-    begin of the slice, position, end."""
+    """Returns the ends of slices of time, in order, and the offset up to which a partition was finally fetched by then.
+    fetches: begin of the slice, position, end."""
     fetches.sort()
     lowest = list(accumulate((position for _, position, _ in reversed(fetches)), min))[::-1]
     by_end = sorted((end, position) for (_, _, end), position in zip(fetches, lowest, strict=True))
@@ -121,7 +121,7 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="slow_handling",
-    title="A group handles records long after it fetched them",
+    title="A group commits records long after it fetched them",
     severity="warning",
     meaning="Brokers delivered the records in time, and they waited in the client: the application takes longer for "
     "them than they take to come, or waits for its commits. By what it fetches the group keeps up; its lag by "

@@ -1,4 +1,4 @@
-"""`slow_startup`: a client took long to start, and where the time went."""
+"""`slow_startup`: a client took long to start; the finding shows which steps took the time."""
 
 from collections.abc import Collection
 
@@ -11,13 +11,13 @@ from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import STARTUPS
 
 MOST_REQUESTS = 10
-"""Requests of one step that are named as evidence."""
+"""Largest number of requests of one step in the evidence."""
 LEAST_ALIKE = 3
-"""Starts of one kind from which on their median says what is usual."""
+"""Fewest starts of one kind whose median shows the usual time."""
 # Before its first Produce a client waits until its application has something to send.
 _NOTHING_TO_DO = "wait_why = 'no_records' or step = 'first_produce'"
 _OWN_US = f"if(broker_why in ('rebalance', 'long_poll'), 0, duration_us) + if({_NOTHING_TO_DO}, 0, wait_us)"
-# One finding per start that ended ready. Steps are those on the critical path, attempts of one step together.
+# One finding per start that became ready. Steps are those on the critical path, with all attempts of a step together.
 _QUERY = f"""
 with usual as (
     select expected_sequence, cast(percentile(total_ms, 0.5) * 1000000 as bigint) as usual_ns, count(*) as n_alike
@@ -103,7 +103,7 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="slow_startup",
-    title="A client took long to get going",
+    title="A client took long to start",
     severity="warning",
     meaning="From the first SYN to the first records or the first acknowledgement it took longer than any of the "
     "waits that a start consists of by default. The finding names the step that had most of the time, and whose "

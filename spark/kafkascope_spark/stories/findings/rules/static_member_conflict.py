@@ -11,8 +11,9 @@ from kafkascope_spark.stories.findings.wording import client, listed, times
 from kafkascope_spark.stories.settings import setting
 
 CONFLICTS = ("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
-# One finding per refused client. A rival runs when the other is refused: a consumer that ended before is no conflict.
-# A member that died holds its group.instance.id until its session times out (KIP-848): then there is no rival.
+# One finding per refused client. A rival must be running when the other is refused: a consumer that ended before is no
+# conflict. A member that died keeps its group.instance.id until its session times out (KIP-848): then there is no
+# rival.
 _QUERY = f"""
 with refused as (
     select client_instance_id, client_id, client_ip, group_id, {SEEN}, {sorted_set("error_name")} as names

@@ -86,7 +86,7 @@ RULE = Rule(
     severity="warning",
     meaning="With isolation.level=read_committed (librdkafka's default; Java's is read_uncommitted) a consumer reads "
     "up to the last stable offset: the first record of the oldest open transaction. While that does not end, records "
-    "pile up behind it, of other producers too. Lag grows though the consumer is well.",
+    "pile up behind it, of other producers too. The lag grows although the consumer works.",
     looks_at="Fetch answers to consumers that ask for committed data, in which the last stable offset stays while the "
     "high watermark moves; the transaction whose first batch got that offset. Said of transactions that hang, and, as "
     "information, of those that hold a consumer back for a minute or more; of transactions that the capture does not "

@@ -25,11 +25,11 @@ OTHER_QUOTA = "request_percentage"
 WINDOW_MS = 10_500
 """Brokers measure a rate over ten full seconds and the current one (quota.window.num, quota.window.size.seconds)."""
 LONGEST_FOR_TIME_MS = 1000
-"""A quota of the time that requests take (request_percentage) never mutes for longer than one such second: what is
-muted for longer exceeded a byte rate."""
+"""A quota of request time (request_percentage) never mutes for longer than this second: a client that is muted for
+longer exceeded a byte rate."""
 LONG_MS = 10_000
 """The shortest of the usual timeouts of requests."""
-# What brokers counted when they muted a producer: all that its client id sent them in the time over which they measure.
+# Bytes that brokers counted when they muted a producer: all that its client id sent them in the measured time.
 _MEASURED = f"""
 select *, sum(if(api_name = 'Produce', request_bytes, null)) over (
     partition by client_id, server_ip, server_port order by response_ns
@@ -37,7 +37,7 @@ select *, sum(if(api_name = 'Produce', request_bytes, null)) over (
 from quota_requests left semi join (
     select client_id as muted_id, server_ip as by_ip, server_port as by_port from quota_requests where throttle_ms > 0
 ) on client_id <=> muted_id and server_ip <=> by_ip and server_port <=> by_port"""
-# One finding per client and API. A broker mutes for (counted - quota * window) / quota.
+# One finding per client and API. A broker mutes for (counted bytes - quota * window) / quota.
 _QUERY = f"""
 with measured as ({_MEASURED})
 select client_instance_id, client_id, client_ip, principal, api_name, {SEEN}, sum(throttle_ms) as throttled_ms,
@@ -63,7 +63,8 @@ def _sentence(f: Facts) -> str:
 
 
 def _allowed_per_second(f: Facts) -> int | None:
-    """The quota, to two digits: what brokers count differs a little from the bytes of requests."""
+    """Returns the quota, rounded to two digits, because brokers count slightly different bytes than those of
+    requests."""
     return None if f.allowed_per_s is None else int(float(f"{f.allowed_per_s:.1e}"))
 
 
@@ -74,7 +75,7 @@ def _advice(f: Facts) -> str:
     name = f.principal.removeprefix("User:") if user else f.client_id or "CLIENT_ID"
     entity = f"--entity-type {'users' if user else 'clients'} --entity-name {shlex.quote(name)}"
     value = "RATE" if rate is None else 2 * rate
-    # Who has a principal has authenticated: the listener takes SASL or TLS.
+    # A client with a principal has authenticated: the listener uses SASL or TLS.
     tool = f"--bootstrap-server {address(f.server)}{' --command-config CLIENT.properties' if user else ''}"
     return (
         f"Raise the quota {quota} of {'user' if user else 'client id'} {name}{_who_applies(quota)}: "
@@ -84,7 +85,7 @@ def _advice(f: Facts) -> str:
 
 
 def _outlasts(f: Facts) -> str:
-    """What happens where clients do not wait for as long as brokers mute them."""
+    """Returns what happens if clients time out before brokers stop muting them."""
     if f.longest_ms < LONG_MS:
         return ""
     limit_name = setting("request_timeout", f.libraries, defaults=True)

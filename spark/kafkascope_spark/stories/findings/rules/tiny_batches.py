@@ -1,4 +1,4 @@
-"""`tiny_batches`: a producer sends many small requests where few large ones would do."""
+"""`tiny_batches`: a producer sends many small requests instead of few large ones."""
 
 from collections.abc import Collection
 

@@ -12,7 +12,7 @@ _DAY_NS = 86_400 * 10**9
 
 
 def _query(side: str) -> str:
-    """One finding for each certificate."""
+    """Returns the query, with one finding for each certificate."""
     owner = "client_ip" if side == "client" else "concat(server_ip, ':', server_port)"
     return f"""
 select null as client_instance_id, '{side}' as side, tls_{side}_subject as subject, tls_{side}_issuer as issuer,
@@ -62,8 +62,8 @@ RULE = Rule(
     name="tls_expiring",
     title="A certificate expires soon",
     severity="warning",
-    meaning="When a broker's certificate expires, no client connects to it any more, and no other broker; when a "
-    "client's does, the client is let in nowhere. Connections that are open go on, so it may show after a restart.",
+    meaning="When a broker's certificate expires, clients and other brokers can no longer connect to it; when a "
+    "client's does, no broker accepts the client. Open connections continue, so it may show only after a restart.",
     looks_at=f"Certificates in handshakes that expire within {limit.EXPIRING_DAYS} days of the capture, or, where they "
     "are valid for less than three months, in the last third of that time; an error where they had expired. Those of "
     "TLS 1.3 are encrypted, and need a key log.",

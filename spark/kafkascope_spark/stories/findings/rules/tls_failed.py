@@ -9,7 +9,7 @@ from kafkascope_spark.stories.tls_words import what_to_change, why
 
 
 def _query(side: str) -> str:
-    """One finding for each client host, server, alert, reason and certificate that was not accepted."""
+    """Returns the query, with one finding for each client host, server, alert, reason and rejected certificate."""
     judged = "server" if side == "client" else "client"
     return f"""
 with worked as (
@@ -40,7 +40,7 @@ def _server(f: Facts) -> str:
 
 
 def _values(f: Facts) -> dict[str, str]:
-    """Who sent the alert, and to whom, in words, and what the handshake showed."""
+    """Returns the values for the texts: sender and receiver of the alert in words, and the facts of the handshake."""
     ends = [str(f.client_ip), _server(f)]
     sender, other = ends if f.side == "client" else ends[::-1]
     return {
@@ -80,10 +80,10 @@ def _detector(side: str) -> Detector:
 
 RULE = Rule(
     name="tls_failed",
-    title="TLS was given up",
+    title="TLS handshakes failed",
     severity="error",
-    meaning="Client and server did not agree on TLS, or one did not trust the other: nothing of what the client is "
-    "there for can happen on such a connection. Clients try again and again.",
+    meaning="Client and server did not agree on TLS, or one did not trust the other, so the client cannot use such a "
+    "connection. Clients try again and again.",
     looks_at="Alerts of TLS that say what is wrong (RFC 8446, section 6.2), and beside them what the handshake shows: "
     "the certificate that was not accepted (its time, its names), the versions and cipher suites that were offered, "
     "whether the client sent a certificate. Alerts of TLS 1.2 handshakes are sent in clear; those of TLS 1.3 that come "

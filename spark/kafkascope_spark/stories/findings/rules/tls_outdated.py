@@ -1,4 +1,4 @@
-"""`tls_outdated`: TLS whose version, cipher suite or key is not to be used any more."""
+"""`tls_outdated`: TLS with a version, cipher suite or key that should no longer be used."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings import thresholds as limit
@@ -12,11 +12,12 @@ OLD_VERSIONS = ("SSLv3", "TLSv1", "TLSv1.1")
 BROKEN = "_(NULL|EXPORT|EXPORT1024|anon|RC4|RC2|DES|DES40|3DES|IDEA)_"
 """Parts of names of cipher suites that RFC 9325 (section 4.1) forbids or advises against."""
 NO_FORWARD_SECRECY = "^TLS_(RSA|DH_RSA|DH_DSS|ECDH_RSA|ECDH_ECDSA)_"
-"""Suites that let everybody read what was recorded who gets the server's key later (the same section)."""
+"""Suites without forward secrecy: whoever gets the server's key later can decrypt recorded traffic (the same
+section)."""
 
 
 def _query(what: str, severity: str = "'warning'") -> str:
-    """One finding for each server and what is outdated. what: an expression."""
+    """Returns the query, with one finding for each server and outdated property. what: expression for the property."""
     return f"""
 select null as client_instance_id, server_ip, server_port, max(node_id) as node_id, {what} as what, count(*) as n,
     sort_array(collect_set(client_ip)) as clients, min(first_ns) as first_ns, max(last_ns) as last_ns,

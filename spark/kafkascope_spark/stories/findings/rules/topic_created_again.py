@@ -1,4 +1,4 @@
-"""`topic_created_again`: a topic that was deleted is there again, because a client asked for it in Metadata."""
+"""`topic_created_again`: a deleted topic exists again, because a client requested its Metadata."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers import api_keys
@@ -8,8 +8,8 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, times
 
-# One finding per topic. `gone`: successful deletions; `asked`: Metadata that may create the topic, before anybody
-# created it by CreateTopics; `back`: the first Metadata after that which names a leader of one of its partitions.
+# One finding per topic. `gone`: successful deletions; `asked`: Metadata requests that may create the topic, before any
+# CreateTopics for it; `back`: the first Metadata response after that with a leader of one of its partitions.
 _QUERY = f"""
 with gone as (
     select each.name as topic, d.ts_ns, d.request_id, d.conn_id
@@ -63,7 +63,7 @@ _ADVICE = (
 )
 RULE = Rule(
     name="topic_created_again",
-    title="A deleted topic comes back because a client asks for it",
+    title="A deleted topic is created again because a client requests it",
     severity="warning",
     meaning="Where brokers create topics by themselves, a Metadata request that names a topic is enough. A consumer, "
     "an exporter of metrics or a producer that still knows the name brings the topic back, empty and with the brokers' "

@@ -12,7 +12,7 @@ from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import REBALANCES
 
 _ACCEPTED = Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response", error_code=0)
-# One finding per group: partitions of the topics of its last assignment that no member has, to which records were
+# One finding per group: partitions of the topics in its last assignment that no member has, to which records were
 # written for a while after that, and which no client of the group fetched.
 _QUERY = f"""
 with latest as (
@@ -77,8 +77,8 @@ RULE = Rule(
     name="unassigned_partitions",
     title="Partitions of a topic that a group reads have no reader",
     severity="error",
-    meaning="The members are well, heartbeat and read. Partitions that were added since the last rebalance are in no "
-    "assignment, and what is written there waits.",
+    meaning="The members work, send heartbeats and read. Partitions that were added since the last rebalance are in no "
+    "assignment, and their records wait.",
     looks_at="The last rebalance of a group of which all members are in the capture: partitions of the topics assigned "
     f"there that no member has, to which brokers accepted records for {limit.UNREAD_MS // 1000} s or longer since, and "
     "that no client of the group fetched.",

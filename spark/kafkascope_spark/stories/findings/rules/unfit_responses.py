@@ -1,4 +1,4 @@
-"""`unfit_responses`: a server answers with correlation ids that nobody sent, or in another format than was asked."""
+"""`unfit_responses`: a server answers with unknown correlation ids, or in another format than requested."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, UNDECODED
 from kafkascope_spark.stories.findings import thresholds as limit
@@ -10,8 +10,8 @@ from kafkascope_spark.stories.findings.wording import counted, node
 
 _UNFIT = Where(UNDECODED, direction="response", reason=("orphan_response", "malformed_body"))
 _OPENED = Where(CONNECTIONS, syn_ns=NOT_NULL, missing_bytes=0)
-# One finding per server, and what is wrong with its responses. Only connections count that the capture has from their
-# begin and whole: elsewhere the request may be missing, or the bytes.
+# One finding per server and kind of wrong response. Only connections count that the capture has completely and from
+# their begin: otherwise the request or bytes may be missing.
 _QUERY = f"""
 with whole as (
     select conn_id, concat(server_ip, ':', server_port) as server, node_id from opened
@@ -29,7 +29,7 @@ having count(*) >= {limit.UNFIT_RESPONSES}"""
 
 
 def _server_repeats(tables: Tables) -> bool:
-    """Whether a server sent as many of them for one reason as a finding needs."""
+    """Whether a server sent enough of them for one reason for a finding."""
     n = most_rows(tables["unfit_on_connection"], tables["opened_connections"], "server_ip", "server_port", "reason")
     return n >= limit.UNFIT_RESPONSES
 

@@ -15,7 +15,7 @@ from kafkascope_spark.stories.settings import setting
 
 _PLACE = "topic, partition"
 # One finding per client, group and topic. `lost`: the last failed OffsetFetch before the client looked up an end of the
-# log. One that it repeated with success tells it where to begin. `known`: how far the group is known to have read
+# log. A successful repetition gives it the offset at which to begin. `known`: how far the group is known to have read
 # (commits, and the offset before the first record that a broker accepted in this capture).
 _QUERY = f"""
 with lost as (

@@ -25,7 +25,7 @@ _READS: dict[str, Read] = {
     "fetched_places": Groups(_FETCHED, per=("conn_id", "topic", "partition"), having=_LAST >= 0),
     "owners": Where(CLIENTS, conn_ids=longer_than(0)),
 }
-# One finding per client and group: the partitions of its last assignment that it never fetched, though it fetched
+# One finding per client and group: the partitions of its last assignment that it never fetched, although it fetched
 # others and records were accepted there.
 _QUERY = f"""
 with latest as (
@@ -53,7 +53,7 @@ group by a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_
 
 
 def _some_are_unread(tables: Tables) -> bool:
-    """Whether a member fetched for long, and never one of its partitions, which was written to."""
+    """Whether a member fetched for long, but never one of its partitions to which records were written."""
     written = _by_place(tables["written_places"], "written_ns")
     fetched = with_client(_by_place(tables["fetched_places"], "fetched_ns"), tables["owners"])
     reading = fetched.group_by("client_instance_id", use_threads=False).aggregate([("fetched_ns", "max")])
@@ -68,14 +68,14 @@ def _some_are_unread(tables: Tables) -> bool:
 
 
 def _by_place(groups: pa.Table, last: str) -> pa.Table:
-    """Groups by topic-partition as text, with when each was last used."""
+    """Returns groups by topic-partition as text, with the time of the last use."""
     place = pc.binary_join_element_wise(groups["topic"], pc.cast(groups["partition"], pa.string()), "-")
     kept = [name for name in ("conn_id",) if name in groups.column_names]
     return groups.select(kept).append_column("place", place).append_column(last, groups[str(_LAST)])
 
 
 def _assigned(settled: pa.Table) -> pa.Table:
-    """The last assignment of each group: client, topic-partition, and since when."""
+    """Returns the last assignment of each group: client, topic-partition, and its begin."""
     order = [(name, "ascending") for name in ("group_id", "end_ns", "rebalance_id")]
     rows = settled.sort_by(order).combine_chunks()
     groups = pc.rank(rows["group_id"], tiebreaker="dense").to_numpy()

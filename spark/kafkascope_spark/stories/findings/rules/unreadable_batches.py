@@ -1,4 +1,4 @@
-"""`unreadable_batches`: a consumer gets the same compressed batches again and again, as it cannot read them."""
+"""`unreadable_batches`: a consumer fetches the same compressed batches again and again, because it cannot read them."""
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
@@ -18,7 +18,7 @@ _REPEATED = Groups(
     having=count() >= limit.SAME_BATCH,
     last_of=("conn_id", "topic", "partition"),
 )
-# One finding per client and codec: of each partition the last offset that it got, where it got that from then on only.
+# One finding per client and codec: for each partition the last offset that it got, if it got only that from then on.
 _QUERY = f"""
 with by_offset as (
     select {_PLACE}, first_offset, min(codec) as codec, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,

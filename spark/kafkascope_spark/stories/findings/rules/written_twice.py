@@ -1,4 +1,5 @@
-"""`written_twice`: a producer sends records again that the broker had written, in a way that it cannot recognize."""
+"""`written_twice`: a producer sends records again that the broker had already written, and the broker cannot recognize
+them."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS
 from kafkascope_parsers import api_keys
@@ -11,9 +12,9 @@ from kafkascope_spark.stories.findings.wording import client, counted, listed
 
 _WRITTEN_ERRORS = ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT")
 _SAME = "client_ip, topic, partition, n_records, first_timestamp_ms, max_timestamp_ms, record_bytes"
-# One finding per client and topic. The same number of records, bytes and create times are the same records. A broker
-# that recognizes a batch answers with the offset that it has. The first answer has none, and the log goes on behind
-# what was accepted before: a second copy lies so many records further, if nobody else writes there.
+# One finding per client and topic. Batches with the same number of records, bytes and create times are the same
+# records. A broker that recognizes a batch responds with the offset that it has. The first response has no offset; its
+# batch follows the last accepted one, so a second copy lies that many records further, if nobody else writes there.
 _QUERY = f"""
 with sent as (
     select b.request_id, b.conn_id, b.ts_ns, c.client_ip, b.topic, b.partition, b.n_records, b.first_timestamp_ms,

@@ -1,4 +1,4 @@
-"""`wrong_protocol`: a client speaks another protocol than the port."""
+"""`wrong_protocol`: a client uses another protocol than the port."""
 
 from kafkascope_spark.stories.findings.client_faults import client_fault_detector
 from kafkascope_spark.stories.findings.rule import Rule
@@ -6,7 +6,7 @@ from kafkascope_spark.stories.settings import setting
 
 RULE = Rule(
     name="wrong_protocol",
-    title="A client speaks another protocol than the port",
+    title="A client uses another protocol than the port",
     severity="error",
     meaning="TLS to a plain listener, plain Kafka to a TLS listener, or HTTP to either: the broker reads nonsense "
     "and closes. Clients report a lost connection or a huge message size, not the reason.",
