@@ -1,7 +1,7 @@
 """A KRaft controller that is not a broker did not respond, although its connections did not end: it was silent or
 frozen.
 
-It is detected like controller_down, where the connections end, and could be confused with the same failures.
+Looks at the same states as controller_down, where the connections end. Could be confused with the same failures.
 """
 
 from collections.abc import Iterable
