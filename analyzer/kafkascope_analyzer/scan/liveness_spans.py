@@ -5,20 +5,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.scan.spill import Spill
-from kafkascope_parsers.tcp.spans import UNACKNOWLEDGED_NS, WAIT
+from kafkascope_parsers.tcp.spans import ACKED, UNACKNOWLEDGED_NS, WAIT
 
-RUNS, WAITS = "facts.runs", "facts.waits"
-"""Spilled tables: runs of packets of the sides of connections, and waits of one side for the other."""
+RUNS, WAITS, ACK_TIMES = "facts.runs", "facts.waits", "facts.ack_times"
+"""Spilled tables: runs of packets of the sides of connections, waits of one side for the other, and, by slices of time,
+how soon the packets of a side were acknowledged."""
 RUN_COLUMNS = ("first_ns", "first_packet", "last_ns", "last_packet")
+ACK_TIME_COLUMNS = (*RUN_COLUMNS, "n_quick", "least_ns", "most_ns")
 _WAIT_COLUMNS = (*RUN_COLUMNS, "until_ns", "until_packet", "ended_by", "n_quick")
 
 
 def spill_spans(spill: Spill, spans: NDArray[np.void]) -> None:
     """Spills rows of tcp.spans.SPAN: with conn, the number of the connection in the bucket, side (the side that sent,
     or that waits) and layer."""
-    waits = spans["kind"] >= WAIT
-    spill.gather(RUNS, _rows(spans.compress(~waits), RUN_COLUMNS))
-    spill.gather(WAITS, _rows(spans.compress(waits), _WAIT_COLUMNS))
+    acked, runs = spans["kind"] == ACKED, spans["kind"] < WAIT
+    spill.gather(RUNS, _rows(spans.compress(runs), RUN_COLUMNS))
+    spill.gather(WAITS, _rows(spans.compress(~runs & ~acked), _WAIT_COLUMNS))
+    spill.gather(ACK_TIMES, _rows(spans.compress(acked), ACK_TIME_COLUMNS))
 
 
 def is_unacknowledged(waits: pa.Table) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ track        takes a block's segments in capture order, those in sequence right 
 waiting      the others, until a hole is filled or given up
 spans        when a side sent packets, and when it waited for the other: what is kept of that
 liveness     follows it, segment by segment
+ack_times    measures how soon what a side sends is acknowledged, by slices of time
 first_copies compares retransmissions with what came first
 assemble     copies what was taken into runs
 reader       all of it, block after block

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.row_copies import copy_rows
-from kafkascope_parsers.tcp.spans import LIVENESS
+from kafkascope_parsers.tcp.spans import ACK_TIMES, LIVENESS
 from kafkascope_parsers.tcp.state import CONNECTION, SIDE, Tables
 
 _BUCKET_BITS = np.uint64(40)
@@ -130,5 +130,7 @@ def grown(t: Tables) -> Tables:
     copy_rows(sides, t.sides)
     liveness = np.zeros(8 * n, LIVENESS)
     copy_rows(liveness, t.liveness)
+    ack_times = np.zeros(4 * n, ACK_TIMES)
+    copy_rows(ack_times, t.ack_times)
     rehash(t.slots, slots, sides[: 2 * int(t.n["connections"][0])])
-    return t._replace(slots=slots, connections=connections, sides=sides, liveness=liveness)
+    return t._replace(slots=slots, connections=connections, sides=sides, liveness=liveness, ack_times=ack_times)

@@ -34,7 +34,7 @@ class TcpStreams:
     """All connections of one bucket of flows. `push` every block of a capture, then `finish`.
 
     After each push, `connections` and `sides` hold all connections so far, `events` what happened in the block, and
-    `spans` the runs and waits that ended in it (after `finish` those that are left). The
+    `spans` the runs, waits and slices that ended in it (after `finish` those that are left). The
     bytes of the streams are valid until the next push: copy what has to live longer.
 
     waiting_limit: bytes that wait behind holes, of all directions together.
@@ -112,7 +112,8 @@ class TcpStreams:
         chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")]
         self._copy_rows = self._copy_rows[:0]
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
-        self.spans = open_spans(self._tables.liveness[: 4 * self._n("connections")])
+        n_connections = self._n("connections")
+        self.spans = open_spans(self._tables.liveness[: 4 * n_connections], self._tables.ack_times[: 2 * n_connections])
         account_for_ends(self.sides)
         return streams
 

@@ -16,6 +16,12 @@ PACKETS, PAYLOAD = 0, 1
 RUN, WAIT = 0, 2
 """Kinds of spans, to which the layer is added: a run of what a side sent, a wait of a side for the other."""
 
+ACKED = 4
+"""A further kind of spans: how soon what a side sent in a slice of time was acknowledged."""
+
+SLICE_NS = 2_000_000_000
+"""Length of these slices of time."""
+
 RUN_GAP_NS = 1_000_000_000
 """A pause of a side that ends a run of what it sends. Shorter pauses are usual: a consumer polls for 500 ms."""
 
@@ -31,8 +37,8 @@ BY_NOTHING, BY_ACK, BY_DATA, BY_SYN_ACK, BY_FIN, BY_RST, BY_HIDDEN, BY_GIVING_UP
 """What ended a wait: nothing until the end of the capture; a packet of the other side; an acknowledgment by the waiting
 side of a packet that the capture lacks; or the FIN or RST of the waiting side itself."""
 
-SPANS_PER_SEGMENT = 8
-"""Most spans that one segment can end: the runs and waits of both sides, at both layers."""
+SPANS_PER_SEGMENT = 10
+"""Most spans that one segment can end: the runs and waits of both sides, at both layers, and a slice of each side."""
 
 LIVENESS = record_type(
     [
@@ -61,6 +67,28 @@ high_seq, based   the sequence number after the highest one sent, and whether it
 last_ack, has_ack, syn   the last acknowledgment number, whether there was one, whether a SYN was sent (row of PACKETS)
 """
 
+ACK_TIMES = record_type(
+    [
+        ("asked_ns", np.int64),
+        ("asked_packet", np.int64),
+        ("first_ns", np.int64),
+        ("first_packet", np.int64),
+        ("last_ns", np.int64),
+        ("last_packet", np.int64),
+        ("n", np.int64),
+        ("least_ns", np.int64),
+        ("most_ns", np.int64),
+        ("behind", np.uint32),
+    ],
+)
+"""What is kept of one direction: how soon the other side acknowledged its segments in the current slice of time.
+
+asked_*, behind   the segment whose acknowledgment is awaited, and the sequence number behind it; asked_packet 0: none
+first_*, last_*   the first such segment of the slice, the last acknowledgment
+n, least_ns       how many were acknowledged; the shortest time that took
+most_ns           the longest time of an acknowledgment without payload; 0 where there was none
+"""
+
 SPAN = record_type(
     [
         ("direction", np.int64),
@@ -71,20 +99,24 @@ SPAN = record_type(
         ("until_ns", np.int64),
         ("until_packet", np.int64),
         ("n_quick", np.int64),
+        ("least_ns", np.int64),
+        ("most_ns", np.int64),
         ("kind", np.uint8),
         ("ended_by", np.uint8),
     ],
 )
-"""A run or a wait of one direction.
+"""A run or a wait of one direction, or a slice of ACK_TIMES.
 
 first_*, last_*   its first and last packet: of a wait, the first that asks for something and the last so far
 until_*, ended_by   of a wait: the packet that ended it and what that was; 0 where nothing did
-n_quick   of a wait: those before it, back to the last long one, that were too short to become spans
+n_quick   of a wait: those before it, back to the last long one, that were too short to become spans; of a slice: n
+least_ns, most_ns   of a slice, see ACK_TIMES
 """
 
 
-def open_spans(liveness: NDArray[np.void]) -> NDArray[np.void]:
-    """The runs and waits that the end of the capture leaves open, by direction, layer and kind. liveness: LIVENESS."""
+def open_spans(liveness: NDArray[np.void], ack_times: NDArray[np.void]) -> NDArray[np.void]:
+    """The runs and waits that the end of the capture leaves open, by direction, layer and kind, and the last slice of
+    each direction. liveness: LIVENESS; ack_times: ACK_TIMES."""
     rows = np.arange(len(liveness))
     parts = []
     for kind, packet, first, last in (
@@ -99,4 +131,13 @@ def open_spans(liveness: NDArray[np.void]) -> NDArray[np.void]:
             spans[f"first_{unit}"], spans[f"last_{unit}"] = chosen[f"{first}_{unit}"], chosen[f"{last}_{unit}"]
         spans["n_quick"] = chosen["n_quick"] if kind == WAIT else 0
         parts.append(spans)
-    return np.concatenate(parts)
+    return np.concatenate([*parts, _last_slices(ack_times)])
+
+
+def _last_slices(ack_times: NDArray[np.void]) -> NDArray[np.void]:
+    kept = np.flatnonzero(ack_times["n"])
+    spans = np.zeros(len(kept), SPAN)
+    spans["direction"], spans["kind"], spans["n_quick"] = kept, ACKED, ack_times["n"][kept]
+    for name in ("first_ns", "first_packet", "last_ns", "last_packet", "least_ns", "most_ns"):
+        spans[name] = ack_times[name][kept]
+    return spans

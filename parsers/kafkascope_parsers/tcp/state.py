@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers.capture.columns import record_type
 from kafkascope_parsers.link.segments import SEGMENT_ROW
 from kafkascope_parsers.row_copies import copy_rows
-from kafkascope_parsers.tcp.spans import LIVENESS, SPAN, SPANS_PER_SEGMENT
+from kafkascope_parsers.tcp.spans import ACK_TIMES, LIVENESS, SPAN, SPANS_PER_SEGMENT
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
@@ -79,7 +79,7 @@ FIRST_COPY_STEPS = 256
 """How many of its direction's latest parts a retransmission is compared with."""
 
 CONNECTION_LIMIT = 1 << 20
-"""Connections of one bucket; some 720 bytes each, with their slots. Segments of flows beyond it are counted and left
+"""Connections of one bucket; some 870 bytes each, with their slots. Segments of flows beyond it are counted and left
 out."""
 
 CONNECTION = record_type(
@@ -230,13 +230,14 @@ spans        rows of SPAN that the block has made
 
 
 class Tables(NamedTuple):
-    """State for kernels. slots: open addressing, connection or -1; liveness: two rows per side; n: one COUNTERS row;
-    scratch: one SEGMENT_ROW."""
+    """State for kernels. slots: open addressing, connection or -1; liveness: two rows per side, ack_times: one; n: one
+    COUNTERS row; scratch: one SEGMENT_ROW."""
 
     slots: NDArray[np.int64]
     connections: NDArray[np.void]
     sides: NDArray[np.void]
     liveness: NDArray[np.void]
+    ack_times: NDArray[np.void]
     parts: NDArray[np.void]
     n: NDArray[np.void]
     scratch: NDArray[np.void]
@@ -300,5 +301,5 @@ def empty_tables(waiting_limit: int = WAITING_BYTES_IN_ALL) -> Tables:
     n["free_part"] = -1
     slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
     connections, sides = np.zeros(_FIRST_ROOM, CONNECTION), np.zeros(2 * _FIRST_ROOM, SIDE)
-    liveness = np.zeros(4 * _FIRST_ROOM, LIVENESS)
-    return Tables(slots, connections, sides, liveness, np.zeros(64, PART), n, np.zeros(1, SEGMENT_ROW))
+    liveness, ack_times = np.zeros(4 * _FIRST_ROOM, LIVENESS), np.zeros(2 * _FIRST_ROOM, ACK_TIMES)
+    return Tables(slots, connections, sides, liveness, ack_times, np.zeros(64, PART), n, np.zeros(1, SEGMENT_ROW))

@@ -12,6 +12,7 @@ import numpy as np
 
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.link.segments import DSACK, SegmentArrays
+from kafkascope_parsers.tcp.ack_times import follow_acknowledgments
 from kafkascope_parsers.tcp.events import Event, note_event
 from kafkascope_parsers.tcp.flows import bucket_of, find_slot, segment_hash
 from kafkascope_parsers.tcp.lifecycle import (
@@ -24,7 +25,7 @@ from kafkascope_parsers.tcp.lifecycle import (
     take_syn,
 )
 from kafkascope_parsers.tcp.liveness import follow_liveness
-from kafkascope_parsers.tcp.spans import SPANS_PER_SEGMENT
+from kafkascope_parsers.tcp.spans import PACKETS, SPANS_PER_SEGMENT
 from kafkascope_parsers.tcp.state import (
     ACK,
     CONNECTION_LIMIT,
@@ -219,6 +220,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
         n.position += cost
         c, me, peer = t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]
         carries = count_segment(seg, c, me)
+        follow_acknowledgments(seg, d, t.liveness[2 * d + PACKETS], t.ack_times, n, taken.spans)
         follow_liveness(seg, d, t.liveness, n, taken.spans)
         if seg.tcp_flags & SYN:
             note_event(seg, n, taken.events[n.events], Event(take_syn(seg, c, me, peer, d & 1), d, 0, 0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafkascope_parsers.tcp.reader import TcpStreams
-from kafkascope_parsers.tcp.spans import ENDED_BY, WAIT
+from kafkascope_parsers.tcp.spans import ACKED, ENDED_BY, WAIT
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 S = 1_000_000_000
@@ -21,7 +21,8 @@ def rows_of(wire, packets, block=1000):
         tcp.push(*wire.segments(packets[first : first + block], first + 1))
         found.append(tcp.spans)
     tcp.finish()
-    return np.concatenate([*found, tcp.spans])
+    spans = np.concatenate([*found, tcp.spans])
+    return spans[spans["kind"] != ACKED]
 
 
 def spans_of(wire, packets, block=1000):

@@ -24,6 +24,7 @@ from kafkascope_analyzer.resolve.servers.delays import delay_rows
 from kafkascope_analyzer.resolve.servers.host_silences import host_silence_rows
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import loss_rows
+from kafkascope_analyzer.resolve.servers.raised_ack_times import raised_rows
 from kafkascope_analyzer.resolve.servers.rows import ServerRows, host_rows, sign_rows
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.servers.slow_responses import with_slow_responses
@@ -47,9 +48,9 @@ LEAST_GAP_NS = 1_000_000_000
 SOON_NS = (500_000_000, 3_000_000_000)
 """A host that does not acknowledge is reachable when other connections had packets from it within this time after the
 acknowledgment was due."""
-BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS = range(5)
+BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS, OWED = range(6)
 """Scopes of runs (SCOPES): packets of a server to one host; to all hosts; of its whole process; of one host to the
-server; and of all servers of the process."""
+server; of all servers of the process; and, of a process with several servers, times in which it owed a response."""
 
 
 def gather_server_rows(
@@ -86,13 +87,14 @@ def gather_server_rows(
         (BY_SERVER, PAYLOAD, in_windows(activity.served.runs(), np.arange(len(hosts.servers)), windows)),
         (BY_LISTENERS, PAYLOAD, _of_processes(activity.listeners.runs(), hosts, windows)),
         *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
+        (OWED, PAYLOAD, _of_processes(_owed(waits, hosts, activity.capture_ns[1]), hosts, windows)),
     ]
     met = host_rows(hosts, activity.contacts)
     silences = gather_silences(hosts, activity.capture_ns[1], uncovered, clocks, claims)
     return ServerRows(
         hosts=met,
         losses=loss_rows(hosts),
-        delays=delay_rows(hosts),
+        delays=pa.concat_tables([delay_rows(hosts), raised_rows(hosts, activity.capture_ns)]),
         slow=slow_rows(hosts, activity.capture_ns),
         absent=absent,
         waits=waits.table(hosts),
@@ -108,6 +110,15 @@ def _last_packets(hosts: ServerHosts, of_pairs: Ints) -> Ints:
     last_ns = np.full(len(hosts.servers), NONE)
     np.maximum.at(last_ns, hosts.pair_server, of_pairs)
     return last_ns
+
+
+def _owed(waits: Waits, hosts: ServerHosts, end_ns: int) -> Runs:
+    """When a process with several servers owed a response that it could have given by itself, at any of them."""
+    several = np.bincount(hosts.server_process[np.unique(hosts.server[hosts.server >= 0])]) > 1
+    is_owed = (waits.is_proof > 0) & (waits.layer != PACKETS) & (waits.layer != DELIVERY) & several[waits.process]
+    mine = waits.taken(np.flatnonzero(is_owed))
+    until_ns = np.where(mine.until_ns > 0, mine.until_ns, end_ns)
+    return united(Runs(mine.process, mine.due_ns, mine.asked_packet, until_ns, mine.until_packet))
 
 
 def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:

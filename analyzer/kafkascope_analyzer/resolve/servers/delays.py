@@ -2,8 +2,8 @@
 late, again and again, and hardly any sooner.
 
 Kernels delay an acknowledgment for up to 200 ms, which tcp.spans.WAIT_NS leaves out: a path that adds less than that
-looks like such a kernel, and shows only in late responses. Where packets are lost, the others are acknowledged at once
-in between; where the path or the receiver's kernel is slow, none is, and all are about equally late.
+looks like such a kernel here (raised_ack_times.py tells it apart). Where packets are lost, the others are acknowledged
+at once in between; where the path or the receiver's kernel is slow, none is, and all are about equally late.
 
 Where the path is always that long, as over a satellite, all packets wait. So of waits in quick succession only some are
 kept, each with the number of waits that it stands for. Memory: some hundred waits per connection and hour.
@@ -106,6 +106,7 @@ def _table(hosts: ServerHosts, waits: _Waits, stretches: list[tuple[int, int]]) 
             "last_packet": pa.array(waits["until_packet"][last]),
             "n_late": pa.array([int(waits["n_waits"][begin:end].sum()) for begin, end in stretches], pa.int64()),
             "middle_ms": pa.array(middle_ms, pa.int64()),
+            "slice_ms": pa.array(np.zeros(len(at), np.int64)),
             "n_connections": pa.array([len(np.unique(conn[begin:end])) for begin, end in stretches], pa.int64()),
         }
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
     from kafkascope_analyzer.resolve.servers.spilled_runs import Contacts
 
-SCOPES = ("host", "server", "process", "from_host", "listeners")
+SCOPES = ("host", "server", "process", "from_host", "listeners", "owed")
 _OF_PAIRS = ("host", "from_host")
 _LAYERS = ("packet", "payload")
 

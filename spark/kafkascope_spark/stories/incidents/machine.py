@@ -25,6 +25,7 @@ from kafkascope_spark.stories.incidents.attribution import (
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
 from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, with_cut_hosts
+from kafkascope_spark.stories.incidents.client_listeners import name_by_client_listeners
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
@@ -318,6 +319,7 @@ class Incidents:
         """Returns the failures of brokers and paths, brokers that lost their ZooKeeper sessions, and restarts."""
         failures = join_listeners(broker_failures(self._states), self._clients.values())
         failures = with_links(with_cut_hosts(failures, self._states), self._states, self._packets.latencies)
+        self._do("listeners of clients", lambda: name_by_client_listeners(failures, self._states))
         lost = self._found(
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),

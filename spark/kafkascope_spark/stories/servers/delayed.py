@@ -36,5 +36,6 @@ def _stretch(delay: PacketDelay) -> Stretch:
     stretch.layers = {_LAYER_OF_SENDER[delay.sender]}
     stretch.late_ms = delay.middle_ms
     stretch.last_shown_ns = max(delay.last_ns - delay.middle_ms * 1_000_000, delay.first_ns)
-    stretch.lead_ns = stretch.lag_ns = possible_pause_ns(delay.n_late, delay.last_ns - delay.first_ns)
+    pause_ns = possible_pause_ns(delay.n_late, delay.last_ns - delay.first_ns)
+    stretch.lead_ns = stretch.lag_ns = max(pause_ns, delay.slice_ms * 1_000_000)
     return stretch

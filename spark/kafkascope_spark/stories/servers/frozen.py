@@ -65,9 +65,9 @@ def _length(server: ServerRecord, gap: Gap) -> int:
 
 
 def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[int]) -> bool:
-    """Whether the server could have ended one of the waits without other brokers; or, if requests are encrypted,
-    several hosts waited much longer than usual."""
-    if any(wait.is_proof for wait in waits):
+    """Whether the server could have ended one of the waits, or one at another port of its process meanwhile, without
+    other brokers; or, if requests are encrypted, several hosts waited much longer than usual."""
+    if any(wait.is_proof for wait in waits) or _owes(server, gap):
         return True
     encrypted = [wait for wait in waits if wait.layer == "payload"]
     hosts, connections = {wait.host for wait in encrypted}, {wait.conn_id for wait in encrypted}
@@ -76,6 +76,12 @@ def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[i
     length = _length(server, gap)
     usual = _TIMES_USUAL * _median_without(unread, length)
     return length >= max(usual, _LEAST_UNREAD_NS)
+
+
+def _owes(server: ServerRecord, gap: Gap) -> bool:
+    """Whether a response was due in the gap, at any port of the process, that this could have given by itself."""
+    start, end = server.start_ns(gap.before), server.end_ns(gap.after)
+    return server.runs("owed", "payload").has_packets(start + _LEAST_NS, end - _LEAST_NS)
 
 
 def _median_without(ordered: Sequence[int], value: int) -> float:

@@ -49,7 +49,12 @@ def told(dataset):
 
 @pytest.mark.parametrize(
     ("name", "late_ms", "senders"),
-    [("delayed_path", 700, {"host"}), ("delayed_broker", 600, {"host"}), ("delayed_host", 800, {"server"})],
+    [
+        ("delayed_path", 700, {"host"}),
+        ("delayed_broker", 600, {"host"}),
+        ("delayed_host", 800, {"server"}),
+        ("late_broker", 150, {"host"}),
+    ],
 )
 def test_acknowledgments_are_as_late_as_they_were_made(ingested, name, late_ms, senders):
     found, measured = told(ingested(PIECES / f"{name}.pcap.zst")), round_trips(PIECES / f"{name}.pcap.zst")
@@ -66,8 +71,11 @@ def test_acknowledgments_are_as_late_as_they_were_made(ingested, name, late_ms, 
         assert begin - S < row["first_ns"] < row["last_ns"] < end + NEAR_NS
 
 
-@pytest.mark.parametrize("name", ["lossy_path.pcapng", "narrow_host.pcap", "path_cut.pcap", "frozen_broker.pcap"])
+@pytest.mark.parametrize(
+    "name", ["lossy_path.pcapng", "narrow_host.pcap", "path_cut.pcap", "frozen_broker.pcap", "slow_broker.pcap"]
+)
 def test_what_is_lost_or_not_there_is_not_late(ingested, name):
+    """Nor is a process whose kernel acknowledges as soon as ever."""
     assert told(ingested(PIECES / f"{name}.zst")) == []
 
 

@@ -162,12 +162,26 @@ def test_a_frozen_broker_is_told_by_hosts_that_cannot_be_heard(dataset_of: Calla
     assert "which clients stalled there is not known" in row["sentence"]
 
 
+def test_a_request_that_waits_at_one_port_proves_that_the_process_is_frozen_at_the_others(
+    dataset_of: Callable[..., Path],
+) -> None:
+    """Clients wait for commits, which need other brokers; a replica waits for its Fetch at another port."""
+    dataset, (detail, _, end_ns) = dataset_of("frozen_ports"), fault("frozen_ports")
+    row = told(dataset)
+    assert (row["kind"], row["subject"]) == ("broker_frozen", f"node 2 ({detail['address']})")
+    states: list[Row] = pq.read_table(dataset / "stories" / "broker_states").to_pylist()
+    assert {each["server_port"] for each in states if each["state"] == "frozen"} == {9092, 9093}
+    assert row["fault_start_after_ns"] - row["fault_start_ns"] <= 0
+    assert abs(row["fault_end_ns"] - end_ns) < NEAR_NS
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "place"),
     [
         ("delayed_path", "path_delayed", "path"),
         ("delayed_broker", "broker_delayed", "broker"),
         ("delayed_host", "host_delayed", "client_host"),
+        ("late_broker", "broker_delayed", "broker"),
     ],
 )
 def test_packets_that_take_long_are_told_where_they_do(

@@ -1,6 +1,7 @@
 """Packets that took long, and what they explain, from events made by hand; real ones are in test_recorded_places.py."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketDelay, PacketLoss, ServerHost, SlowProcess
 from kafkascope_spark.stories.servers.delayed import delayed_stretches
@@ -9,9 +10,9 @@ from kafkascope_spark.stories.servers.rows import states_of
 
 S = 1_000_000_000
 HOST = ServerHost("10.0.0.1", 9092, 1, "10.0.0.21", "client", True, False, S, 90 * S)
-FROM_HOST = PacketDelay("10.0.0.21", "host", 30, 740, 2, 20 * S, 200, 41 * S, 400)
-FROM_SERVER = PacketDelay("10.0.0.21", "server", 20, 900, 1, 22 * S, 220, 39 * S, 390)
-LATER = PacketDelay("10.0.0.21", "host", 20, 600, 1, 60 * S, 600, 70 * S, 700)
+FROM_HOST = PacketDelay("10.0.0.21", "host", 30, 740, 0, 2, 20 * S, 200, 41 * S, 400)
+FROM_SERVER = PacketDelay("10.0.0.21", "server", 20, 900, 0, 1, 22 * S, 220, 39 * S, 390)
+LATER = PacketDelay("10.0.0.21", "host", 20, 600, 0, 1, 60 * S, 600, 70 * S, 700)
 SENT_AGAIN = PacketLoss("10.0.0.21", "host", 12, 12, 12, 2, 200, 300, 0, 25 * S, 250, 40 * S, 395, 40 * S)
 SLOW = SlowProcess(40, 60, (), 20 * S, 205, 40 * S, 395)
 
@@ -44,3 +45,8 @@ def test_what_is_sent_again_meanwhile_is_not_lost_nor_is_the_process_slow() -> N
         assert [each.state for each in states_of(server([event]))] == ["serving", state, "serving"]
     explained = [state.state for state in states_of(server([FROM_HOST, SENT_AGAIN, SLOW]))]
     assert explained == ["serving", "delayed", "serving"]
+
+
+def test_slices_of_time_show_when_it_began_only_to_a_slice() -> None:
+    (stretch,) = delayed_stretches(server([replace(FROM_HOST, n_late=300, middle_ms=150, slice_ms=2_000)]))
+    assert stretch.lead_ns == stretch.lag_ns == 2 * S

@@ -164,6 +164,13 @@ def test_requests_that_wait_for_other_brokers_prove_nothing(trace):
     assert {state for _, state, _, _ in trace.states()} == {"serving"}
 
 
+def test_what_waits_at_another_port_proves_it_for_all_ports_of_the_process(trace):
+    frozen(trace, proof=False)
+    trace.signs((10.1, 22.0), scope="owed", layer="payload")
+    found = [row for row in trace.states() if row[1] == "frozen"]
+    assert found == [(host, "frozen", 10.0, 22.0) for host in "ab"]
+
+
 def test_whoever_is_served_shows_that_the_process_runs(trace):
     frozen(trace)
     trace.signs((15.0, 15.0), scope="process", layer="payload")

@@ -98,7 +98,8 @@ class PacketLoss(Event):
 @event_kind(
     "packet_delay",
     "time in which packets between a host and the server took long: whatever one of them sent was acknowledged "
-    "220 ms later or more, again and again, and hardly anything sooner",
+    "220 ms later or more, again and again, and hardly anything sooner; or, slice of time after slice of time, nothing "
+    "as soon as usual, and later than the kernel that acknowledges waits by itself",
     key_kind="server",
 )
 @dataclass(slots=True)
@@ -108,7 +109,12 @@ class PacketDelay(Event):
     host: Annotated[str, "address of the host"]
     sender: Annotated[str, "whose packets were acknowledged late: those of the host, or of the server"]
     n_late: Annotated[int, "how often a wait for an acknowledgment took so long"]
-    middle_ms: Annotated[int, "how long the middle one of these waits took, milliseconds"]
+    middle_ms: Annotated[
+        int, "how long the middle one of these waits took, milliseconds; where slices show it, of the shortest of each"
+    ]
+    slice_ms: Annotated[
+        int, "length of the slices of time whose shortest waits show it, milliseconds; 0 where single waits do"
+    ]
     n_connections: Annotated[int, "connections on which that happened"]
     first_ns: Annotated[int, "the first packet that was acknowledged late"]
     first_packet_no: Annotated[int | None, "the packet of that"]
@@ -213,18 +219,20 @@ class ServerWait(Event):
 
 @event_kind(
     "life_sign",
-    "packets of the server without a pause of a second, around a time in which somebody waited for it",
+    "packets of the server without a pause of a second, around a time in which somebody waited for it; or a time in "
+    "which its process owed a response",
     key_kind="server",
 )
 @dataclass(slots=True)
 class LifeSign(Event):
-    """Packets of the server: a span of time in which it sent some."""
+    """Packets of the server, a span of time in which it sent some; or one in which it owed some."""
 
     host: Annotated[str | None, "to whom; null for anybody"]
     scope: Annotated[
         str,
         "which packets: to one host (host), to all hosts (server), from all ports of its process (listeners), all that "
-        "the process sends (process), or those of the host to the server (from_host)",
+        "the process sends (process), or those of the host to the server (from_host); or none, while a response was "
+        "due at one of several ports of its process, which that could have given by itself (owed)",
     ]
     layer: Annotated[str, "any packet (packet), or bytes of the application (payload)"]
     first_ns: Annotated[int, "first of the packets"]

@@ -34,8 +34,8 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     if failure.is_slow_process:
         yield network(
             f"Where its load was as usual, look at the network of {failure.subject} (ss -ti on its host shows the "
-            "round trips of its connections): packets that take up to 200 ms longer on the way look the same, as "
-            "kernels delay acknowledgments for as long."
+            "round trips of its connections): packets that take up to 20 ms longer on the way look the same; up to "
+            "200 ms longer where the capture does not show for how long kernels delay acknowledgments."
         )
 
 
