@@ -19,8 +19,8 @@ def main() -> None:
 
 
 def _code_of_a_limit(error: Exception) -> int:
-    """Says which limit of the machine was reached before a command began, or that its output cannot be written; gives
-    the exit code. Raises any other error."""
+    """Prints which limit of the machine was reached before a command began, or that its output cannot be written;
+    returns the exit code. Raises any other error."""
     from kafkascope_analyzer.cli.machine_limits import limit_reached, output_problem
     from kafkascope_analyzer.cli.messages import PLAIN
 

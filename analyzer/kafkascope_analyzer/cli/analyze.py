@@ -1,4 +1,4 @@
-"""`kafkascope analyze`: everything, from the captures to the report.
+"""`kafkascope analyze`: the whole analysis, from the captures to the report.
 
 Spark's session is opened while the captures are read (early_session). Without Spark or Java, or when Spark fails, the
 tables and the report without stories are written all the same.
@@ -77,7 +77,7 @@ class _Analyzed:
 
     dataset: "Dataset"
     tables: "Dataset"
-    """The dataset with its tables kept in memory once they are read."""
+    """The dataset, whose tables are kept in memory once they are read."""
     model: "Report | ClusterReports"
     failure: SparkError | None
     """Why there are no stories, where Spark failed."""
@@ -90,13 +90,13 @@ def _write_dataset(given: AnalyzeArguments, plan: Planned, choice: StoryChoice |
 
     failure = None
     with NewDataset(plan.place, given.temporary, replaces=plan.replaces) as new:
-        # The early session has no connector: only for a dataset on this machine.
+        # The early session has no connectors, so it is only for a dataset on this machine.
         is_early = choice is not None and given.where is None and plan.place.is_local
         with early_session(plan.inputs, given.jobs, wanted=is_early) as open_meanwhile:
             dataset = write_tables(
                 plan.inputs, new, plan.options, given.where, quiet=given.quiet, after_block=open_meanwhile
             )
-            # Loaded here because the session takes longer to open than a small capture to read.
+            # Imported here because the session takes longer to open than a small capture takes to read.
             from kafkascope_analyzer.dataset.kept_tables import kept
             from kafkascope_analyzer.report.model.clusters import report_of
         say_what_was_cut(dataset, messages)
@@ -112,7 +112,7 @@ def _write_dataset(given: AnalyzeArguments, plan: Planned, choice: StoryChoice |
 
 @contextmanager
 def _kept_without_stories(new: "NewDataset", dataset: "Dataset") -> Iterator[None]:
-    """Commits the tables, without stories, where the block fails; not where it is interrupted."""
+    """Commits the tables, without stories, where the block fails, but not where it is interrupted."""
     try:
         yield
     except Exception:
@@ -123,8 +123,8 @@ def _kept_without_stories(new: "NewDataset", dataset: "Dataset") -> Iterator[Non
 def _with_stories(
     dataset: "Dataset", where: tuple[str | None, str | None], choice: StoryChoice, *, quiet: bool
 ) -> "tuple[Dataset, SparkError | None]":
-    """The dataset with stories; when Spark fails the dataset as it was and the error, so that the tables are kept and
-    reported."""
+    """Returns the dataset with stories. When Spark fails, returns the unchanged dataset and the error, so that the
+    tables are kept and reported."""
     try:
         return make_stories(dataset, where, choice, quiet=quiet), None
     except SparkError as error:
@@ -134,7 +134,7 @@ def _with_stories(
 def _say_what_is_there(
     place: "Storage", forms: "list[tuple[str, Path]]", problem: str | None, messages: Messages
 ) -> None:
-    """Notes on standard error: what was written, and why there are no stories where Spark or Java is missing."""
+    """Prints notes on standard error: what was written, and why there are no stories where Spark or Java is missing."""
     if problem is not None:
         messages.warn(f"no stories were made (they need Spark and Java 17 or newer). {problem}")
         messages.note(f"the tables are whole; `kafkascope stories {place}` adds the stories")

@@ -36,19 +36,19 @@ COMMANDS = {
     "rules": "rules",
     "pack-executors": "pack_executors",
 }
-"""The commands in the order of the help, and the file of each. It has a function of the command's name, and is imported
-when the command is called or described: importing all takes as long as the shorter ones run."""
+"""The commands in the order of the help, and the file of each. The file has a function of the command's name, and is
+imported when the command is called or described: importing all files takes as long as the shorter commands run."""
 
 _VALIDATOR_PREFIX = "Value error, "
 """Prefix of the messages of pydantic, with which Typer 0.29 converts the values of options."""
 _LOOKS: Any = {"pretty_exceptions_enable": False, "rich_markup_mode": None}
 """Errors and help are plain text."""
 _WrongCall: Any = typer.BadParameter.__base__
-"""What the parser of the command line raises. Typer brings its own copy of Click from 0.27 on."""
+"""The exception of the command-line parser. Typer brings its own copy of Click from 0.27 on."""
 
 
 class _ByName(Mapping[str, Any]):
-    """The commands by their names; each is imported when it is looked up."""
+    """The commands by name; each is imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:
         module = import_module(f"{_PACKAGE}.{COMMANDS[name]}")
@@ -64,21 +64,21 @@ class _ByName(Mapping[str, Any]):
 
 
 class _Commands(TyperGroup):
-    """The group of all commands: its help prints the first paragraph of each command's help whole, and a value that
-    does not fit is one sentence."""
+    """The group of all commands: its help prints the whole first paragraph of each command's help, and an invalid value
+    is reported in one sentence."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: Any = _ByName()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses the arguments before the command, and looks at all of them for how errors are to be written."""
+        """Parses the arguments before the command, and checks in all of them how errors are to be written."""
         ctx.obj = Messages(asks_for_json(args))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs the command; raises what the parser does not take without the prefix of the library that has checked
-        the value."""
+        """Runs the command; re-raises errors of the parser without the prefix of the library that has checked the
+        value."""
         try:
             words = [*ctx._protected_args, *ctx.args]
             command = self.get_command(ctx, words[0]) if words else None
@@ -95,7 +95,7 @@ class _Commands(TyperGroup):
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes the table of commands; the default is one line of each description."""
+        """Writes the table of commands; the default is one line for each description."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         shown = [(name, _first_paragraph(command.help)) for name, command in commands if command is not None]
         with formatter.section("Commands"):
@@ -103,8 +103,8 @@ class _Commands(TyperGroup):
 
 
 def _refuse_repeated(command: Any, words: list[str]) -> None:
-    """Raises what the parser raises where an option that takes one value is given several times: the parser would keep
-    the last one and drop the others without a word."""
+    """Raises the parser's exception where an option that takes one value is given several times: the parser would keep
+    the last one and silently drop the others."""
     options = {name: option for option in command.params for name in option.opts if name.startswith("-")}
     seen: set[str] = set()
     left = iter(words)

@@ -1,4 +1,5 @@
-"""What is in a capture, from its first part: files, packets, times, link types, which servers seem to speak Kafka."""
+"""Overview of a capture from its first part: files, packets, times, link types, and the servers that seem to speak
+Kafka."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,22 +22,23 @@ from kafkascope_parsers.link.layers import LINKTYPE_NAMES
 from kafkascope_parsers.schema import API_VERSION_RANGE
 
 BLOCK_BYTES = 8 << 20
-"""Unpacked bytes of each file that are looked at: what begins in the first part of a capture goes on in the rest."""
+"""Unpacked bytes of each file that are read: protocols and servers of the first part of a capture continue
+in the rest."""
 MOST_FILES = 50
-"""Files that are opened; the others are only counted."""
+"""Most files that are opened; the others are only counted."""
 MOST_SERVERS = 20
 
 Model = dict[str, Any]
 
 
 def show_capture(place: str, how: Format) -> None:
-    """Says what is in the capture, on standard output. Raises CaptureError, UsageError."""
+    """Prints the overview of the capture on standard output. Raises CaptureError, UsageError."""
     model = capture_model([place])
     show_model(model, _parts(model), how)
 
 
 def capture_model(places: Sequence[str]) -> Model:
-    """Files and servers, as seen in the first BLOCK_BYTES of each file. Raises CaptureError, UsageError."""
+    """Returns files and servers, as seen in the first BLOCK_BYTES of each file. Raises CaptureError, UsageError."""
     inputs = expand_inputs(places)
     versions = np.ascontiguousarray(API_VERSION_RANGE, np.int16)
     seen = Seen()
@@ -58,7 +60,7 @@ def capture_model(places: Sequence[str]) -> Model:
 
 
 def _server(server: Server) -> Model:
-    """A server as JSON has it."""
+    """Returns a server as JSON values."""
     return {
         "address": address(server.ip, server.port),
         "n_connections": server.n_connections,
@@ -69,14 +71,14 @@ def _server(server: Server) -> Model:
 
 
 def _file(place: CapturePlace, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, alone: bool) -> Model:
-    """What the file's first part shows; adds its segments to `seen`."""
+    """Returns the overview of the file's first part; adds its segments to `seen`."""
     capture, link = CaptureFile(place, BLOCK_BYTES, may_be_empty=not alone), LinkReader()
     blocks, n_bytes = capture.blocks(), 0
     for block in blocks:
         buf, segments = link.read_segments(block.buf, block.packets)
         seen.add(buf, segments, versions)
         n_bytes += int(block.packets.caplen.sum())
-        if n_bytes > BLOCK_BYTES // 2:  # a corrupt place makes small blocks of a large one
+        if n_bytes > BLOCK_BYTES // 2:  # a corrupt byte divides a large block into small ones
             break
     whole = next(blocks, None) is None
     info, kinds = capture.info, link.take_counts()
@@ -105,7 +107,7 @@ def _file(place: CapturePlace, seen: Seen, versions: "np.typing.NDArray[np.int16
 
 
 def _link_types(numbers: Sequence[int]) -> str:
-    """Link-layer types by name, by number where it is one that is not read."""
+    """Returns link-layer types by name; by number where the type is not supported."""
     return ", ".join(LINKTYPE_NAMES.get(number, f"link type {number}") for number in numbers) or "no interface"
 
 

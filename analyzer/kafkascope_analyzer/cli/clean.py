@@ -1,4 +1,4 @@
-"""`kafkascope clean`: removes what runs that did not end have left of a dataset. Never starts Spark."""
+"""`kafkascope clean`: removes files of a dataset that unfinished runs have left. Never starts Spark."""
 
 from typing import Annotated
 
@@ -17,12 +17,11 @@ def clean(
     ] = False,
     temporary: Temporary = None,
 ) -> None:
-    """Remove the files that runs which were killed have left at a dataset's place, and say which. No reader sees them.
+    """Remove files that killed runs have left at a dataset's place, and list them. No reader sees these files.
 
-    Of a dataset these are files that its manifest does not list; where there is no dataset, the files of runs that have
-    left their mark. What is neither is never touched, nor what a run that is still at work writes; in a store, a run of
-    another machine counts as at work for a day. Temporary folders of commands that were killed, and of their JVMs, are
-    removed too.
+    In a dataset these are the files that its manifest does not list; without a dataset, the files of runs that have
+    left their mark. No other files are touched, nor those of a run that is still running; in a store, a run of another
+    machine counts as running for a day. Temporary folders of killed commands, and of their JVMs, are removed too.
     """
     with exit_codes() as written:
         from contextlib import nullcontext

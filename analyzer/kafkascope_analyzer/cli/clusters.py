@@ -1,4 +1,4 @@
-"""`--cluster`: the one cluster of a dataset that a command is about."""
+"""`--cluster`: the cluster of a dataset to which a command is limited."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +21,7 @@ Cluster = Annotated[
 
 
 def open_dataset(uri: str, cluster: str | None) -> "Dataset":
-    """The dataset, or what it has of one cluster. Raises UsageError as Dataset.open does, and where it has no such
+    """Opens the dataset, or its part of one cluster. Raises UsageError like Dataset.open, and where it has no such
     cluster."""
     from kafkascope_analyzer.dataset.dataset import Dataset
 
@@ -29,7 +29,7 @@ def open_dataset(uri: str, cluster: str | None) -> "Dataset":
 
 
 def of_cluster(dataset: "Dataset", cluster: str | None) -> "Dataset":
-    """The dataset, or what it has of one cluster. Raises UsageError where it has no such cluster."""
+    """Returns the dataset, or its part of one cluster. Raises UsageError where it has no such cluster."""
     if cluster is None:
         return dataset
     from kafkascope_analyzer.report.model.clusters import cluster_named
@@ -38,13 +38,13 @@ def of_cluster(dataset: "Dataset", cluster: str | None) -> "Dataset":
 
 
 def open_one_cluster(uri: str, cluster: str | None) -> "Dataset":
-    """The dataset, or what it has of one cluster. Raises UsageError too where it has several and none was named: what
-    is asked would mix their nodes, topics and groups."""
+    """Opens the dataset, or its part of one cluster. Raises UsageError also where it has several and none was named:
+    the answer would mix their nodes, topics and groups."""
     return one_cluster(open_dataset(uri, cluster))
 
 
 def one_cluster(dataset: "Dataset") -> "Dataset":
-    """The dataset, if it has one cluster. Raises UsageError where it has several."""
+    """Returns the dataset, if it has one cluster. Raises UsageError where it has several."""
     from kafkascope_analyzer.report.model.clusters import has_several, listed
 
     if has_several(dataset):

@@ -1,4 +1,4 @@
-"""How a command takes its arguments as one value: a frozen dataclass with a field for each argument and option.
+"""Passes the arguments of a command as one value: a frozen dataclass with a field for each argument and option.
 
 Typer reads the parameters of a function. A command with many options has one parameter instead, a dataclass whose
 fields are declared as Typer's parameters are; dataclasses that share options inherit from each other.
@@ -15,8 +15,8 @@ Command = Callable[..., None]
 
 
 def callback_of(command: Command) -> Command:
-    """The function that Typer calls for a command: with a parameter for each field, if the command takes a dataclass;
-    else the command itself."""
+    """Returns the function that Typer calls for a command: with a parameter for each field, if the command takes a
+    dataclass; else the command itself."""
     parameters = list(inspect.signature(command).parameters.values())
     kind = parameters[0].annotation if len(parameters) == 1 else None
     if not (isinstance(kind, type) and is_dataclass(kind)):
@@ -25,7 +25,7 @@ def callback_of(command: Command) -> Command:
     def callback(**values: Any) -> None:
         command(kind(**values))
 
-    # A class that inherits has the options of the others first; help names arguments before options.
+    # A derived class has the options of its base classes first, but help lists arguments before options.
     declared = [_parameter(field) for field in sorted(fields(kind), key=_is_option)]
     callback.__doc__ = command.__doc__
     callback.__annotations__ = {parameter.name: parameter.annotation for parameter in declared}

@@ -1,4 +1,4 @@
-"""Says on a terminal that the first run compiles kernels, and how many it has compiled."""
+"""Notes on a terminal that the first run compiles kernels, and how many it has compiled."""
 
 import mmap
 import sys
@@ -9,14 +9,14 @@ from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_parsers.compilation import on_compilation
 
 EACH = 10
-"""Kernels after which the count is said again: it takes some ten seconds to compile so many."""
+"""Number of kernels after which the count is printed again: compiling that many takes some ten seconds."""
 _COUNT_BYTES = 8
 
 
 @contextmanager
 def compilation_notes(messages: Messages) -> Iterator[None]:
-    """Notes compilations during the block, those of forked processes too, as they share the count. Like all progress,
-    only where standard error is a terminal."""
+    """Notes compilations during the block, including those of forked processes, which share the count. Like all
+    progress, only where standard error is a terminal."""
     if messages.quiet or not sys.stderr.isatty():
         yield
         return

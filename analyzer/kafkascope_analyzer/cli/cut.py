@@ -1,4 +1,4 @@
-"""`kafkascope cut`: the packets that matter as a small pcapng, for Wireshark. Never starts Spark."""
+"""`kafkascope cut`: cuts the relevant packets out as a small pcapng, for Wireshark. Never starts Spark."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,9 +129,9 @@ class CutArguments:
 def cut(given: CutArguments) -> None:
     """Cut the packets that matter out of captures, as a small pcapng for Wireshark.
 
-    Options of several kinds must all hold, several values of one kind any of them. Of a connection that part is taken
-    of, the handshake and ApiVersions come along, and parts begin where a message does, so that Wireshark reads them.
-    Packets are copied with the records in them. Messages that may hold secrets are blanked.
+    Options of several kinds must all hold, several values of one kind any of them. A part of a connection comes with
+    its handshake and ApiVersions, and begins where a message begins, so that Wireshark can read it. Packets are copied
+    with the records in them. Messages that may contain secrets are blanked.
     """
     messages = Messages(quiet=given.quiet)
     with exit_codes(messages) as written:
@@ -141,7 +141,7 @@ def cut(given: CutArguments) -> None:
 
 
 def _wanted(given: CutArguments) -> "Wanted":
-    """The piece that the arguments ask for. Raises UsageError."""
+    """Returns the piece that the arguments describe. Raises UsageError."""
     from kafkascope_analyzer.cli.cut_piece import Wanted
     from kafkascope_analyzer.read.key_logs import key_log_places
 
@@ -163,7 +163,7 @@ def _wanted(given: CutArguments) -> "Wanted":
 
 
 def _selection(given: CutArguments) -> "Selection":
-    """The packets that the arguments select. Raises UsageError."""
+    """Returns the selection of packets in the arguments. Raises UsageError."""
     from kafkascope_analyzer.cut.packet_numbers import parse_packets
     from kafkascope_analyzer.cut.selection import Selection
     from kafkascope_analyzer.dataset.durations import parse_moment
@@ -190,7 +190,7 @@ def _selection(given: CutArguments) -> "Selection":
 
 
 def _margin(text: str) -> int:
-    """The nanoseconds of --margin. Raises UsageError."""
+    """Returns the nanoseconds of --margin. Raises UsageError."""
     from kafkascope_analyzer.dataset.durations import parse_duration
 
     margin_ns = parse_duration(text, "--margin")

@@ -1,4 +1,5 @@
-"""The steps of `kafkascope cut`: what to read, with or without a dataset, and a file that appears only when whole."""
+"""The steps of `kafkascope cut`: what to read, with or without a dataset, and an output file that appears only when it
+is complete."""
 
 import os
 import shlex
@@ -37,14 +38,14 @@ from kafkascope_parsers.errors import UsageError
 
 STANDARD_OUTPUT = Path("-")
 MOST_NAMES = 5
-"""Input files that the section header names."""
+"""Most input files that the section header names."""
 _PEEK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The call: places as given, the dataset where one is named, where its captures are now, what of them. redact: the
-    key file of pseudonyms, where the piece is redacted."""
+    """The user's request: places as given, the dataset if one is named, the current places of its captures, and the
+    selection. redact: the key file of pseudonyms, where the piece is redacted."""
 
     places: tuple[str, ...]
     dataset: str | None
@@ -57,7 +58,7 @@ class Wanted:
 
 
 def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *, overwrite: bool) -> None:
-    """Writes the piece and says what is in it. Raises CaptureError, UsageError; then nothing is written."""
+    """Writes the piece and prints what is in it. Raises CaptureError, UsageError; then nothing is written."""
     if wanted.selection.is_empty:
         raise UsageError("say what to cut: --client, --connection, --api, --error, --from and --to, --packets, … (-h)")
     _check_out(out, overwrite=overwrite)
@@ -97,8 +98,8 @@ def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *
 
 
 def _redact(whole: Path, piece: Path, dataset: Dataset, key_path: Path) -> int:
-    """Writes a piece anew, redacted, and notes in the key file what its pseudonyms stand for. dataset: the piece's own.
-    Returns how many packets were left out."""
+    """Writes a redacted copy of a piece, and notes the originals of its pseudonyms in the key file. dataset: the
+    piece's own. Returns the number of packets that were left out."""
     from kafkascope_analyzer.cut.message_heads import heads_of
     from kafkascope_analyzer.cut.redacted import write_redacted
     from kafkascope_analyzer.redact.key_file import open_key_file
@@ -114,7 +115,7 @@ def _redact(whole: Path, piece: Path, dataset: Dataset, key_path: Path) -> int:
 
 
 def _prepared(wanted: Wanted, scratch: Path, messages: Messages) -> tuple[Dataset | None, list[Original], Plan]:
-    """The dataset, where there is one; the captures to read, in order, and what to take of them."""
+    """Returns the dataset, where there is one; the captures to read, in order, and the plan."""
     selection = wanted.selection
     dataset, captures = _dataset_and_captures(wanted)
     if dataset is None and _needs_dataset(selection):
@@ -133,7 +134,7 @@ def _prepared(wanted: Wanted, scratch: Path, messages: Messages) -> tuple[Datase
 
 
 def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[CapturePlace]]:
-    """The dataset, by --dataset or as the only place, and the captures that are named."""
+    """Returns the dataset, from --dataset or as the only place, and the named captures."""
     named = [place != "-" and is_dataset(place) for place in wanted.places]
     if any(named) and (len(named) > 1 or wanted.dataset):
         raise UsageError("give one dataset, or captures with --dataset OUT.kscope")
@@ -148,7 +149,7 @@ def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[CaptureP
 
 
 def _needs_dataset(selection: Selection) -> bool:
-    """Whether packets alone are not enough: anything but times, packet numbers and addresses."""
+    """Whether the selection needs more than packets: anything but times, packet numbers and addresses."""
     addresses = [parse_endpoint(name) for name in selection.connections]
     others = selection.clients or selection.names_stories
     return bool(selection.names_requests or others or selection.whole_connections or None in addresses)
@@ -170,13 +171,13 @@ def _temporary_dataset(
 
 
 def _ingested(captures: Sequence[CapturePlace | Path], out: Path, progress: Progress | None = None) -> Dataset:
-    """The dataset of some captures, in a temporary folder."""
+    """Ingests some captures into a dataset in a temporary folder."""
     ingest(captures, out, progress=progress)
     return Dataset.open(out)
 
 
 def _window(selection: Selection, originals: list[Original]) -> tuple[int, int] | None:
-    """--from and --to without a dataset: offsets count from the first packet of the first file."""
+    """Returns --from and --to without a dataset: offsets count from the first packet of the first file."""
     moments = [moment for moment in (selection.start, selection.end) if moment]
     if not moments:
         return None
@@ -219,8 +220,8 @@ def _is_same_file(out: Path, place: CapturePlace) -> bool:
 
 @contextmanager
 def _appearing(out: Path, scratch: Path) -> Iterator[Path]:
-    """A file to write that gets its name, or goes to standard output, at the end of the block; an error or Ctrl-C
-    leaves nothing."""
+    """Yields a file to write, which gets its name, or is copied to standard output, at the end of the block; an error
+    or Ctrl-C leaves nothing."""
     to_stdout = out == STANDARD_OUTPUT
     work = scratch / "piece.pcapng" if to_stdout else out.with_name(f".{out.name}.partial")
     try:
@@ -239,13 +240,14 @@ def _appearing(out: Path, scratch: Path) -> Iterator[Path]:
 
 
 def _comment(wanted: Wanted, originals: list[Original]) -> str:
-    """What the section header says: how the piece was made, and out of what."""
+    """Returns the comment of the section header: how the piece was made, and from which files."""
     names = list_of([original.place.name for original in originals], MOST_NAMES)
     return f"cut by kafkascope {version('kafkascope')}: {wanted.selection.words()}; out of {names}"
 
 
 def _say(copied: Copied, out: Path, kafka_ports: frozenset[int], messages: Messages) -> None:
-    """What is in the piece and how to open it, on standard output (on standard error where the piece goes there)."""
+    """Prints what is in the piece and how to open it, on standard output (on standard error where the piece goes
+    there)."""
     what = (
         f"{count(copied.n_packets, 'packet')} of {count(len(copied.flows), 'TCP connection')}, {size(copied.n_bytes)}"
     )

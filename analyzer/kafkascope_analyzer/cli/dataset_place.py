@@ -1,4 +1,5 @@
-"""Where a dataset goes: its name, and what may be replaced. What is not a kafkascope dataset is never touched."""
+"""The place of a new dataset: its name, and what may be replaced. A folder that is not a kafkascope dataset is never
+touched."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ _CAPTURE_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".pcap", ".pcapng", "
 
 
 def default_out(first_input: str) -> str:
-    """The first input's name with .kscope, in the current directory: a/b.pcap.zst gives b.kscope, `-` stdin.kscope."""
+    """Returns the first input's name with .kscope, in the current directory: b.kscope for a/b.pcap.zst, stdin.kscope
+    for `-`."""
     from kafkascope_analyzer.dataset.dataset_uri import SUFFIX
     from kafkascope_analyzer.dataset.storage import is_text, is_uri
 
@@ -27,8 +29,8 @@ def default_out(first_input: str) -> str:
 
 
 def checked_out(out: str, *, overwrite: bool, append: bool = False) -> "Storage":
-    """The place for a dataset. append: whether one that is there is extended. Raises UsageError where the dataset must
-    not be written there."""
+    """Returns the place for a dataset. append: whether an existing one is extended. Raises UsageError where the dataset
+    must not be written there."""
     from kafkascope_analyzer.dataset.leftovers import Content, content_of
     from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, scheme_of
 

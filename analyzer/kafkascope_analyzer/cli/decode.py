@@ -1,12 +1,12 @@
-"""Decoding of single frames given as hex, alone or in JSON lines, to look at bytes by hand and to compare with Kafka's
-own classes. The same kernel decodes them as decodes captures.
+"""Decodes single frames given as hex, alone or in JSON lines, to inspect bytes by hand and to compare with Kafka's own
+classes. The same kernel as for captures decodes them.
 
 Input lines: {"direction", "frame_hex"} for a frame with its 4-byte size, with "api_key" and "version" for a response (a
 request says its own); or {"name", "version", "hex"} for a header or a message that travels inside others
 (ConsumerProtocolSubscription, ...), named as in Kafka.
 
-Secrets are printed as their length (schema.redacted). Only a line that itself says in clear what its frame holds
-(`body_json`, as the vectors that Kafka's own classes write) is decoded in full, to be compared.
+Secrets are printed as their length (schema.redacted). Only a line that contains the content of its frame in clear
+anyway (`body_json`, as in vectors written by Kafka's own classes) is decoded in full, for comparison.
 """
 
 import json
@@ -36,7 +36,7 @@ from kafkascope_parsers.versions import MOST_INT16, parse_number
 _Key = tuple[int | str, Direction | None]
 _SIZE_BYTES, _REQUEST_HEADER_BYTES = 4, 8
 _CHUNK_LINES = 20_000
-"""Input lines held at once: answers come in input order while memory stays bounded."""
+"""Input lines that are held at once: answers are in input order while memory stays bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class _Line:
     version: int
     raw: bytes
     in_clear: bool = False
-    """Whether the line says what its frame holds."""
+    """Whether the line contains the content of its frame in clear."""
 
 
 def decode_jsonl(paths: list[str], out: TextIO) -> None:
-    """Write one JSON line per input line, in order: {"header": {...}, "body": {...}} or {"error": {...}}.
+    """Writes one JSON line per input line, in order: {"header": {...}, "body": {...}} or {"error": {...}}.
 
     Keys are snake_case, bytes base64, uuids as Kafka prints them, unknown tags "unknown_tagged_fields": [{"tag",
     "hex"}], float64 that JSON cannot hold "NaN", "Infinity", "-Infinity". A header or message without a header of its
@@ -66,7 +66,8 @@ def decode_jsonl(paths: list[str], out: TextIO) -> None:
 
 
 def parse_hex(text: str) -> bytes:
-    """Bytes of hex digits; blanks, colons and a leading 0x do not count. UsageError if there is anything else."""
+    """Returns bytes from hex digits; blanks, colons and a leading 0x are ignored. Raises UsageError for
+    anything else."""
     try:
         return bytes.fromhex("".join(text.split()).replace(":", "").removeprefix("0x"))
     except ValueError as e:
@@ -74,8 +75,8 @@ def parse_hex(text: str) -> bytes:
 
 
 def decode_frame(raw: bytes, response: tuple[str | None, int | None] | None) -> dict[str, Any]:
-    """One frame, with or without its size, as decode_jsonl answers. response: API (name or key) and version; None for a
-    request. UsageError if it is not said what the frame is.
+    """Decodes one frame, with or without its size, in the form of decode_jsonl. response: API (name or key) and
+    version; None for a request. Raises UsageError if the type of the frame is not known.
     """
     if len(raw) > _SIZE_BYTES and int.from_bytes(raw[:_SIZE_BYTES], "big") == len(raw) - _SIZE_BYTES:
         raw = raw[_SIZE_BYTES:]
@@ -91,8 +92,8 @@ def decode_frame(raw: bytes, response: tuple[str | None, int | None] | None) -> 
 
 
 def api_key_of(api: str) -> int:
-    """The key of an API given by its name, in any case, or by its key. UsageError for a name that Kafka does not
-    have."""
+    """Returns the key of an API given by its name, in any case, or by its key. Raises UsageError for a name that Kafka
+    does not have."""
     number = parse_number(api, MOST_INT16)
     if number is not None:
         return number
@@ -104,7 +105,7 @@ def api_key_of(api: str) -> int:
 
 
 def _request(raw: bytes, *, in_clear: bool = False) -> _Line | str:
-    """A request names its API and version in its first 4 bytes."""
+    """Returns the line of a request, which has its API and version in its first 4 bytes."""
     if len(raw) < _REQUEST_HEADER_BYTES:
         return "a request has at least 8 bytes after its size"
     key, version = (int.from_bytes(raw[i : i + 2], "big", signed=True) for i in (0, 2))
@@ -112,7 +113,7 @@ def _request(raw: bytes, *, in_clear: bool = False) -> _Line | str:
 
 
 def _parse_line(text: bytes) -> _Line | str:
-    """The line, or what is wrong with it."""
+    """Returns the line, or what is wrong with it."""
     try:
         v = json.loads(text)
         if "frame_hex" not in v:
@@ -168,7 +169,7 @@ def _answers(chunk: list[_Line | str]) -> list[dict[str, Any]]:
 
 
 def _decode_group(message: MessageType, lines: list[_Line]) -> list[dict[str, Any]]:
-    raw = bytearray(b"".join(line.raw for line in lines))  # writable, like a capture's: else kernels compile again
+    raw = bytearray(b"".join(line.raw for line in lines))  # writable, or kernels are compiled again
     buf = np.frombuffer(raw, np.uint8)
     ends = np.cumsum([len(line.raw) for line in lines], dtype=np.int64)
     starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
@@ -190,7 +191,7 @@ def _failure_json(name: str, version: int, failure: Failure) -> dict[str, Any]:
 
 
 def to_jsonable(value: Any) -> Any:
-    """A decoded value as JSON can hold it."""
+    """Returns a decoded value in JSON's types."""
     if isinstance(value, dict):
         return {k: v.hex() if k == "hex" and isinstance(v, bytes) else to_jsonable(v) for k, v in value.items()}
     if isinstance(value, list):

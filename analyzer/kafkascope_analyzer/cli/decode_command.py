@@ -1,4 +1,5 @@
-"""`kafkascope decode`: frames and record sets, to look at bytes by hand and to hold the decoder against Kafka."""
+"""`kafkascope decode`: decodes frames and record sets, to inspect bytes by hand and to compare the decoder
+with Kafka."""
 
 import sys
 from dataclasses import dataclass

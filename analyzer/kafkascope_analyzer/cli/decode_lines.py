@@ -1,4 +1,4 @@
-"""JSON lines in, gzip or plain: what `kafkascope decode --jsonl` reads."""
+"""Reads JSON lines, gzip or plain, for `kafkascope decode --jsonl`."""
 
 import gzip
 import zlib
@@ -10,7 +10,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, gzip or plain by its first bytes. CaptureError when it cannot be read."""
+    """Yields the lines of a file, gzip or plain by its first bytes. Raises CaptureError when it cannot be read."""
     try:
         with open(path, "rb") as f:
             is_gzip = f.read(2) == _GZIP_MAGIC

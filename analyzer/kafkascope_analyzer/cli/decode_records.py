@@ -1,6 +1,6 @@
-"""Record sets as JSON: their batches and the records in them, in the words of Kafka's own classes.
+"""Record sets as JSON: their batches and records, in the terms of Kafka's own classes.
 
-Input lines: {"records_hex"}; other keys do not matter. Keys, values and header values are base64; lengths are -1 for
+Input lines: {"records_hex"}; other keys are ignored. Keys, values and header values are base64; lengths are -1 for
 null; timestamps milliseconds since the epoch.
 """
 
@@ -22,13 +22,13 @@ _CONTROL_VALUES = {
     "kraft_version": "KRaftVersionRecord",
     "kraft_voters": "VotersRecord",
 }
-"""Messages that control records hold: a version int16 stands first, as the message's own first field."""
+"""Messages in control records: a version int16 comes first, as the message's own first field."""
 
 
 def decode_record_lines(paths: list[str], out: TextIO) -> None:
-    """Write one JSON line per input line, in order: record_set_json of its records_hex, or {"error": {...}}.
+    """Writes one JSON line per input line, in order: record_set_json of its records_hex, or {"error": {...}}.
 
-    CaptureError when a file cannot be read.
+    Raises CaptureError when a file cannot be read.
     """
     for path in paths:
         for text in read_lines(path):
@@ -46,8 +46,8 @@ def _line_json(text: bytes) -> dict[str, Any]:
 
 
 def record_set_json(raw: bytes) -> dict[str, Any]:
-    """{"size_bytes", "valid_bytes", "truncated_tail_bytes", "batches": [...]}; a batch that cannot be opened has an
-    "error" and no records."""
+    """Returns {"size_bytes", "valid_bytes", "truncated_tail_bytes", "batches": [...]}; a batch that cannot be opened
+    has an "error" and no records."""
     batches = open_record_set(raw)
     valid = batches[-1].position + batches[-1].size if batches else 0
     return {
@@ -111,7 +111,7 @@ def _record_json(record: Record) -> dict[str, Any]:
 
 
 def _control_value(control_type: str, value: bytes) -> dict[str, Any] | None:
-    """The message in a KRaft control record; None where it does not decode."""
+    """Returns the message in a KRaft control record; None where it does not decode."""
     message = data_message_type(_CONTROL_VALUES[control_type])
     if message is None or len(value) < 2:
         return None

@@ -1,4 +1,4 @@
-"""`kafkascope diff`: two captures of the same application. Reads tables and stories, starts no Spark."""
+"""`kafkascope diff`: compares two captures of the same application. Reads tables and stories, starts no Spark."""
 
 import sys
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ def _write(model: "Comparison", form: str, place: Path) -> None:
 
 
 def _end_if_worse(model: "Comparison", fail_on: Sequence[Worse]) -> None:
-    """Ends the command with exit code 1 where something of what the user named is worse."""
+    """Ends the command with exit code 1 where one of the kinds of change that the user named became worse."""
     from kafkascope_analyzer.report.model.compare import n_worse
 
     named = {each.value for each in fail_on}

@@ -1,10 +1,10 @@
 """Opens the embedded Spark session of `analyze` while the captures are read.
 
 Processes are forked for large captures, and a process must not be forked while other threads run: a lock that another
-thread holds at that moment, as that of a module being imported, is never released in the child. So this happens in two
-steps. The JVM is launched at once: that starts a process and no thread, and its start takes longest. The connection to
-it (py4j, which starts threads) is opened in a thread only when no fork can follow: at once where one process reads the
-captures, else after the first block, which is pushed to processes that have been forked by then.
+thread holds at that moment, as that of a module being imported, is never released in the child. So the session is
+opened in two steps. The JVM is launched at once: that starts a process and no thread, and takes longest. The connection
+to it (py4j, which starts threads) is opened in a thread only when no fork can follow: at once where one process reads
+the captures, else after the first block, which is pushed to processes that have been forked by then.
 """
 
 import threading
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from kafkascope_spark.session import SessionSize
 
 _IMPORTS = threading.Lock()
-"""Held while modules of pyspark are imported. They import each other in a circle: of two threads that begin at
-different places of it at the same time, one finds a module that is half there, and fails."""
+"""Held while modules of pyspark are imported. They import each other in a circle: when two threads begin at different
+modules of the circle at the same time, one finds a module that is not complete, and fails."""
 
 
 @contextmanager
 def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: bool) -> Iterator[Callable[[], None]]:
-    """Gives a function to call after each block that was read; the session is open, or has failed, when the `with`
+    """Yields a function to call after each block that was read. The session is open, or has failed, when the `with`
     block ends.
 
-    jobs: as of `analyze --jobs`; wanted: False where no embedded session will be used. Nothing is opened where this
+    jobs: as in `analyze --jobs`; wanted: False where no embedded session will be used. Nothing is opened where this
     process has a session already: the stories use it. A failure is not reported: the stories open the session again and
     report it. When the `with` block raises, the JVM is stopped.
     """
@@ -41,7 +41,7 @@ def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: boo
     n_bytes = input_bytes(inputs)
     size = size_for_input(n_bytes)
     jvm = None
-    with suppress(SparkError):  # reported by the stories
+    with suppress(SparkError):  # the stories report it
         jvm = launch_early(size)
     opening = threading.Thread(target=_open_session, args=(size,), name="spark-start", daemon=True)
 
@@ -73,7 +73,7 @@ def is_session_open() -> bool:
 
 
 def input_bytes(inputs: "list[CapturePlace]") -> int | None:
-    """The uncompressed bytes of the captures; None where one of them is a stream, whose length is unknown."""
+    """Returns the uncompressed bytes of the captures; None where one of them is a stream, whose length is unknown."""
     from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 
     return None if any(place.is_stream for place in inputs) else sum(map(unpacked_bytes, inputs))
@@ -99,4 +99,4 @@ def _open_session(size: "SessionSize") -> None:
 
 
 def _nothing() -> None:
-    """Does nothing: no session is wanted."""
+    """Does nothing, where no session is wanted."""

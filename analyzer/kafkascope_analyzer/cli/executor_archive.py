@@ -1,10 +1,10 @@
-"""The archive of what Spark's executors need: our packages, the packages that these need, and compiled kernels.
+"""The archive for Spark's executors: our packages, the packages that they need, and compiled kernels.
 
 Spark unpacks it beside each executor (`--archives FILE#env`), whose Python is then `./env/bin/python`: a script that
 runs the machine's own Python of the same version with the packages of the archive. So nothing in it depends on where it
-is unpacked. Spark itself is not in it: executors have theirs.
+is unpacked. Spark itself is not in it: executors have their own.
 
-Kernels lie in our package, as a wheel brings them: neither numba nor a compiler is in it.
+Kernels are in our package, as in a wheel: the archive contains neither numba nor a compiler.
 """
 
 import io
@@ -25,22 +25,22 @@ from kafkascope_parsers.kernels import listed_code
 _PACKAGES = ("kafkascope_parsers", "kafkascope_analyzer", "kafkascope_spark")
 _OURS = "kafkascope"
 _NOT_NEEDED = frozenset({"pyspark", "duckdb", "rich", "typer"})
-"""Packages that kafkascope requires and tasks do not: Spark itself, and what only the command line uses."""
+"""Packages that kafkascope requires and tasks do not: Spark itself, and packages that only the command line uses."""
 _OF_SPARK = "pandas"
-"""A package that Spark's Python workers import and kafkascope does not."""
+"""A package that Spark's Python workers import, but kafkascope does not."""
 _LEFT_OUT = frozenset({"tests", "include", "script"})
-"""Folders that nothing imports when it runs: tests, headers for compilers, the sources of the report's page."""
+"""Folders that are not imported at run time: tests, headers for compilers, the sources of the report's page."""
 _WITH_KERNELS = _PACKAGES[:2]
 _KERNELS = f"lib/kafkascope_parsers/{SHIPPED.name}"
-"""The folder of the archive for compiled kernels."""
+"""The folder in the archive for compiled kernels."""
 _PYTHON_MODE = 0o755
 _COMPRESSION_LEVEL = 1
-"""A third of the time of level 6, for an archive that is a twelfth larger."""
+"""Compression level: takes a third of the time of level 6, for an archive that is a twelfth larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedFile:
-    """A file for the archive. name: in it, with slashes."""
+    """A file for the archive. name: its path in the archive, with slashes."""
 
     path: Path
     name: str
@@ -53,7 +53,7 @@ class PackedFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveContent:
-    """What an archive has been given: files, compiled kernels, and the archive's bytes."""
+    """The content of an archive: number of files and of compiled kernels, and the archive's bytes."""
 
     n_files: int
     n_kernels: int
@@ -78,7 +78,7 @@ def write_executor_archive(out: Path) -> ArchiveContent:
 
 
 def packed_files() -> list[PackedFile]:
-    """The files of our packages, of those that they need on an executor, and the compiled kernels, by name."""
+    """Returns the files of our packages, of those that they need on an executor, and the compiled kernels, by name."""
     found = {file.name: file for name in _PACKAGES for file in _files_of_package(name)}
     found |= {file.name: file for file in _kernel_files()}
     for each in _needed_distributions():
@@ -87,7 +87,7 @@ def packed_files() -> list[PackedFile]:
 
 
 def _files_of_package(name: str) -> Iterator[PackedFile]:
-    """The files of one of our packages: its distribution may only point to where it is developed."""
+    """Yields the files of one of our packages, whose distribution may only point to its sources."""
     spec = find_spec(name)
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place)
@@ -98,7 +98,7 @@ def _files_of_package(name: str) -> Iterator[PackedFile]:
 
 
 def _kernel_files() -> Iterator[PackedFile]:
-    """All kernels that the program calls, compiled now where that was not done before."""
+    """Yields all kernels that the program calls, compiled now where that was not done before."""
     for package in _WITH_KERNELS:
         for module, kernel in listed_kernels(package):
             for name, path in listed_code(module, kernel):
@@ -106,7 +106,7 @@ def _kernel_files() -> Iterator[PackedFile]:
 
 
 def _needed_distributions() -> Iterator[Distribution]:
-    """Our distribution, what it requires, and what that requires, as far as it is installed."""
+    """Yields our distribution, its requirements, and their requirements, as far as they are installed."""
     waiting, seen = [_OURS, _OF_SPARK], set(_NOT_NEEDED)
     while waiting:
         name = waiting.pop()
@@ -115,14 +115,14 @@ def _needed_distributions() -> Iterator[Distribution]:
         seen.add(name)
         try:
             found = distribution(name)
-        except PackageNotFoundError:  # required on other systems only
+        except PackageNotFoundError:  # required only on other systems
             continue
         waiting += [_name_of(each) for each in found.requires or () if "extra ==" not in each]
         yield found
 
 
 def _name_of(requirement: str) -> str:
-    """The name in `pandas<3,>=2.2; python_version > "3"`, as it is normalized (PEP 503)."""
+    """Returns the name in `pandas<3,>=2.2; python_version > "3"`, normalized (PEP 503)."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return re.sub(r"[-_.]+", "-", name[0]).lower() if name else ""
 
@@ -152,6 +152,6 @@ def _add(archive: tarfile.TarFile, file: PackedFile) -> None:
     state = file.path.stat()
     entry = tarfile.TarInfo(file.name)
     entry.size, entry.mode = state.st_size, state.st_mode & 0o755 | 0o444
-    entry.mtime = int(state.st_mtime)  # by which Python knows what it has compiled
+    entry.mtime = int(state.st_mtime)  # Python checks its compiled files by it
     with file.path.open("rb") as source:
         archive.addfile(entry, source)

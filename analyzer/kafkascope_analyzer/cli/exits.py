@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and one sentence on standard error about an error that the user can fix.
+"""Ends a command: its exit code, and one sentence on standard error about an error that the user can fix.
 
 0 done, 1 something found with --fail-on (or a defect of the program: a traceback), 2 usage (or a limit of the machine:
 memory, file handles, threads, an output that cannot be written), 3 unreadable input (a capture, or a damaged file of a
@@ -31,12 +31,12 @@ NO_KAFKA = 5
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 AGAIN_S = 0.05
-"""How long after an interruption that Python ignored the process interrupts itself again."""
+"""Time after which the process interrupts itself again when Python ignored an interruption."""
 NOTHING_WRITTEN = "nothing was written"
 
 
 class CommandEnd(Exception):  # noqa: N818 - it is not always an error
-    """Ends the command with that exit code and a sentence that says why."""
+    """Ends the command with that exit code and a sentence that gives the reason."""
 
     def __init__(self, sentence: str, code: int) -> None:
         super().__init__(sentence)
@@ -45,21 +45,21 @@ class CommandEnd(Exception):  # noqa: N818 - it is not always an error
 
 @dataclass(slots=True)
 class Written:
-    """What the command has written so far, as a clause that an interruption adds to its sentence. Empty for a command
-    that writes nothing but its results on standard output."""
+    """Describes what the command has written so far, as a clause that an interruption adds to its sentence. Empty for a
+    command that only writes its results to standard output."""
 
     clause: str = ""
 
     def interrupted(self) -> str:
-        """The sentence of an interruption."""
+        """Returns the sentence of an interruption."""
         return f"interrupted: {self.clause}" if self.clause else "interrupted"
 
 
 @contextmanager
 def exit_codes(messages: Messages = PLAIN, clause: str = "") -> Iterator[Written]:
-    """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect of ours keeps its traceback.
+    """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect of the program keeps its traceback.
 
-    clause: the first of `Written`, which the block gets and keeps up to date.
+    clause: the initial one of `Written`, which the block gets and updates.
     """
     written = Written(clause)
     stopped = _Stopped()
@@ -85,14 +85,14 @@ def exit_codes(messages: Messages = PLAIN, clause: str = "") -> Iterator[Written
             raise _end(messages, reached, USAGE) from error
         if not stopped.is_set:
             raise
-        # A library, as numba, failed because it was interrupted.
+        # A library such as numba failed because it was interrupted.
         raise _end(messages, written.interrupted(), INTERRUPTED) from error
     finally:
         stopped.remove()
 
 
 def _end(messages: Messages, sentence: str, code: int) -> typer.Exit:
-    """Says why the command ends; returns the exception that ends it with that code."""
+    """Prints why the command ends; returns the exception that ends it with that code."""
     messages.error(sentence, code)
     return typer.Exit(code)
 
@@ -106,13 +106,13 @@ def _code_of(error: UsageError | CaptureError | SparkError | CommandEnd) -> int:
 
 
 _cancellations: list[Callable[[], None]] = []
-"""Functions that an interruption calls, each to cancel what the process waits for."""
+"""Functions that an interruption calls, each to cancel a job that the process waits for."""
 
 
 @contextmanager
 def cancelled_when_interrupted(cancel: Callable[[], None]) -> Iterator[None]:
-    """Has an interruption of the block cancel what the block waits for. PySpark waits for the end of a job before it
-    lets an exception through, and its own handler is only there where the main thread opened the session."""
+    """Lets an interruption of the block cancel the job that the block waits for. PySpark waits for the end of a job
+    before it passes on an exception, and its own handler is only installed where the main thread opened the session."""
     _cancellations.append(cancel)
     try:
         yield
@@ -121,13 +121,14 @@ def cancelled_when_interrupted(cancel: Callable[[], None]) -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Nothing takes the rest of the buffer; without this the interpreter reports that when it ends."""
+    """Discards the rest of the output buffer, which nobody reads; otherwise the interpreter reports that
+    when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Stopped:
-    """The handler of SIGINT and SIGTERM: it raises KeyboardInterrupt, and remembers that it did. The handler before it
-    is called too: that of an open Spark session cancels the session's jobs.
+    """The handler of SIGINT and SIGTERM: it raises KeyboardInterrupt, and remembers that it did. It also calls the
+    previous handler: that of an open Spark session cancels the session's jobs.
 
     Python ignores an exception that is raised while an object is destroyed (`__del__`). Where that happens to the
     KeyboardInterrupt, the process sends itself the signal again.
@@ -140,12 +141,12 @@ class _Stopped:
         self._again: threading.Timer | None = None
 
     def install(self) -> None:
-        """Handle both signals from now on."""
+        """Installs the handler for both signals."""
         self._before = {number: signal.signal(number, self) for number in (signal.SIGTERM, signal.SIGINT)}
         sys.unraisablehook = self._handle_ignored
 
     def remove(self) -> None:
-        """Give both signals back to their handlers before."""
+        """Restores the previous handlers of both signals."""
         if self._again is not None:
             self._again.cancel()
         sys.unraisablehook = self._report_ignored
@@ -154,7 +155,7 @@ class _Stopped:
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         self.is_set = True
-        with suppress(Exception):  # what is to be cancelled may be gone
+        with suppress(Exception):  # the job to be cancelled may be gone
             for cancel in _cancellations:
                 cancel()
         before = self._before[signum]

@@ -1,4 +1,4 @@
-"""`kafkascope explain`: whatever has an id, in sentences with packet numbers. Starts no Spark."""
+"""`kafkascope explain`: explains anything that has an id, in sentences with packet numbers. Starts no Spark."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ def explain(given: ExplainArguments) -> None:
 
         titles = {rule.name: rule.title for rule in RULES}
         opened = open_restricted(given.dataset, given)
-        # Ids are of one cluster; a name may be one of several clusters.
+        # An id belongs to one cluster; a name may occur in several clusters.
         asked = opened if has_id(opened, given.name) else one_cluster(opened)
         found = at_place(explain_id(asked, given.name, titles), given.dataset)
         if given.format is Format.json:

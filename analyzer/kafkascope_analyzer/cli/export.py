@@ -1,4 +1,4 @@
-"""`kafkascope export`: a dataset for other systems, on standard output. Starts no Spark."""
+"""`kafkascope export`: writes a dataset for other systems, on standard output. Starts no Spark."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What was found decides how a command ends: `--fail-on`, `--ignore`, and captures without Kafka."""
+"""Exit codes that depend on the results: `--fail-on`, `--ignore`, and captures without Kafka."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 _ORDER = tuple(Severity)
 MOST_NAMED = 3
-"""Captures that a sentence names."""
+"""Most captures that a sentence names."""
 
 
 def known_rules(names: Sequence[str] | None) -> frozenset[str]:
-    """The rules named, all of which there are. Raises UsageError, with names that are alike, for one that is not."""
+    """Returns the named rules, all of which must exist. Raises UsageError, with similar names, for one that
+    does not."""
     if not names:
         return frozenset()
     from kafkascope_spark.stories.findings.registry import RULES
@@ -36,8 +37,8 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
 
 
 def end_if_found(dataset: "Dataset", model: "Report | ClusterReports", fail_on: Severity | None) -> None:
-    """Ends the command with exit code 1 where the verdict of the dataset's report counts something of that severity or
-    worse; does nothing without fail_on. Raises UsageError where the dataset has no stories to look at."""
+    """Ends the command with exit code 1 where something of that severity or worse counts towards the verdict of the
+    dataset's report; does nothing without fail_on. Raises UsageError where the dataset has no stories."""
     from kafkascope_analyzer.dataset.table_rows import has_table
     from kafkascope_spark.stories.tables import FINDINGS
 
@@ -57,7 +58,7 @@ def end_if_found(dataset: "Dataset", model: "Report | ClusterReports", fail_on: 
 
 
 def n_found(headline: "Headline", severity: Severity) -> dict[str, int]:
-    """What the verdict counts at the severity or worse: how many of each kind."""
+    """Returns how many things of each kind count towards the verdict at the severity or worse."""
     counted = [one.value for one in _ORDER[_ORDER.index(severity) :]]
     found: Counter[str] = Counter()
     for each in headline.judged:
@@ -67,8 +68,8 @@ def n_found(headline: "Headline", severity: Severity) -> dict[str, int]:
 
 
 def end_if_incomplete(model: "Traffic | ClusterReports", not_shown: "FailedParts | None" = None) -> None:
-    """Ends the command with exit code 4 where a part of the analysis failed because of a defect: says which, and that
-    the rest stands. not_shown: parts that could not be shown, or written as files."""
+    """Ends the command with exit code 4 where a part of the analysis failed because of a defect, and prints which, and
+    that the rest is valid. not_shown: parts that could not be shown, or written as files."""
     from kafkascope_analyzer.report.model.failed_sections import failed_rows
 
     failed = [*model.failed_parts, *failed_rows(not_shown.taken() if not_shown is not None else ())]
@@ -82,7 +83,7 @@ def end_if_incomplete(model: "Traffic | ClusterReports", not_shown: "FailedParts
 
 
 def end_without_kafka(dataset: "Dataset") -> None:
-    """Ends the command with exit code 5, and says why, where no Kafka was read from the capture."""
+    """Ends the command with exit code 5, and prints why, where no Kafka was read from the capture."""
     from kafkascope_analyzer.report.model.incidents.preconditions import why_no_kafka
 
     why = why_no_kafka(dataset)

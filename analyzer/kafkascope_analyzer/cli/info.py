@@ -1,4 +1,4 @@
-"""`kafkascope info`: what is in a capture or a dataset, quickly. Never starts Spark."""
+"""`kafkascope info`: a quick overview of a capture or a dataset. Never starts Spark."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +26,7 @@ def info(
     cluster: Cluster = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Say what is in a capture or a dataset."""
+    """Show what is in a capture or a dataset."""
     with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.dataset.dataset_uri import is_dataset
 
@@ -41,7 +41,7 @@ def info(
 
 
 def _show_dataset(dataset: "Dataset", how: Format) -> None:
-    """What the tables of `ingest` show, and the byte ledger in full."""
+    """Shows the overview from the tables of `ingest`, and the byte ledger in full."""
     from kafkascope_analyzer.report.model.traffic import info_model
     from kafkascope_analyzer.report.terminal.ledger import render_ledger
     from kafkascope_analyzer.report.terminal.overview import render_overview

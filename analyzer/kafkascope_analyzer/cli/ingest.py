@@ -1,4 +1,4 @@
-"""`kafkascope ingest`: captures in, Parquet tables out. Uses Spark only where it is told to (--master, --remote)."""
+"""`kafkascope ingest`: turns captures into Parquet tables. Uses Spark only on request (--master, --remote)."""
 
 import os
 from collections.abc import Callable
@@ -90,7 +90,7 @@ def ingest(given: IngestArguments) -> None:
             say_what_was_cut(dataset, messages)
             new.commit(dataset)
         written.clause = f"the dataset {plan.place} is whole"
-        from kafkascope_analyzer.sql.views_file import write_views  # with a database: not before the first block
+        from kafkascope_analyzer.sql.views_file import write_views  # imports a database, so not before the first block
 
         write_views(dataset)
         traffic = show_overview(dataset, given.format)
@@ -107,12 +107,12 @@ class Planned:
     options: IngestOptions
     place: "Storage"
     replaces: bool
-    """Whether a dataset may be there already, which is replaced or extended."""
+    """Whether an existing dataset may be replaced or extended."""
 
 
 def planned(given: IngestArguments, messages: Messages) -> Planned | None:
-    """The captures, options and place that the arguments name; None where the dataset holds all these captures already,
-    which is noted. Raises UsageError, CaptureError."""
+    """Returns the captures, options and place in the arguments; None, with a note, where the dataset has all these
+    captures already. Raises UsageError, CaptureError."""
     place = place_for(given.captures, given.out, overwrite=given.overwrite, append=given.append)
     detail = record_detail(given.record_batches, records=given.records, payloads=given.payloads)
     key_logs = tls_key_logs(given.tls_keylog, messages, where=given.where)
@@ -133,14 +133,14 @@ def planned(given: IngestArguments, messages: Messages) -> Planned | None:
 
 
 def inputs_of(captures: list[str]) -> "list[CapturePlace]":
-    """The captures that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
+    """Returns the captures for files, directories and globs, and `-`. Raises CaptureError, UsageError."""
     from kafkascope_analyzer.read.inputs import expand_inputs
 
     return expand_inputs(captures)
 
 
 def place_for(captures: list[str], out: str | None, *, overwrite: bool, append: bool) -> "Storage":
-    """The place of the dataset to write. Raises UsageError where it must not be written there."""
+    """Returns the place of the dataset to write. Raises UsageError where it must not be written there."""
     if append and out is None:
         raise UsageError("--append extends the dataset that -o names: give -o too")
     if append and overwrite:
@@ -149,8 +149,8 @@ def place_for(captures: list[str], out: str | None, *, overwrite: bool, append: 
 
 
 def not_held_yet(inputs: "list[CapturePlace]", place: "Storage", messages: Messages) -> "list[CapturePlace]":
-    """The captures that the dataset of a place does not hold yet. Notes how many it holds. Raises CaptureError,
-    UsageError."""
+    """Returns the captures that the dataset of a place does not have yet, and notes how many it has. Raises
+    CaptureError, UsageError."""
     from kafkascope_analyzer.ingest.append import former_dataset, new_captures
 
     former = former_dataset(place)
@@ -164,7 +164,7 @@ def not_held_yet(inputs: "list[CapturePlace]", place: "Storage", messages: Messa
 
 
 def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> RecordDetail:
-    """What the options ask for. UsageError where they contradict each other."""
+    """Returns the level of detail in the options. Raises UsageError where they contradict each other."""
     if payloads and not records:
         raise UsageError("--payloads is about records: say --records too")
     if records:
@@ -173,7 +173,7 @@ def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> Rec
 
 
 def memory_limit(size: str | None) -> int | None:
-    """The bytes of a size as 512M. UsageError where it is none, or too small."""
+    """Returns the bytes of a size such as 512M. Raises UsageError where it is invalid, or too small."""
     if size is None:
         return None
     from kafkascope_analyzer.memory.limits import limits_within, parse_size
@@ -183,7 +183,7 @@ def memory_limit(size: str | None) -> int | None:
 
 
 def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
-    """The names and addresses of a hosts file. UsageError, with its line, where it is none."""
+    """Returns the names and addresses of a hosts file. Raises UsageError, with the line, where it is invalid."""
     if path is None:
         return ()
     from kafkascope_analyzer.connections.hosts import read_hosts
@@ -194,8 +194,8 @@ def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
 def tls_key_logs(
     named: list[str] | None, messages: Messages, *, where: "SparkPlace | None"
 ) -> "tuple[CapturePlace, ...]":
-    """The key logs that options name, and SSLKEYLOGFILE where this machine reads them; notes what is in them.
-    UsageError where one cannot be read."""
+    """Returns the key logs in the options, and SSLKEYLOGFILE where this machine reads them; notes what is in them.
+    Raises UsageError where one cannot be read."""
     own = os.environ.get("SSLKEYLOGFILE") if where is None else None
     chosen = [*(named or ()), *([own] if own and Path(own).is_file() else [])]
     if not chosen:
@@ -223,7 +223,7 @@ class SparkPlace:
 
     @classmethod
     def of(cls, master: str | None, remote: str | None) -> "SparkPlace | None":
-        """The place that options or SPARK_REMOTE name; None for this machine."""
+        """Returns the place in the options or SPARK_REMOTE; None for this machine."""
         return cls(master, remote) if master or remote or os.environ.get("SPARK_REMOTE") else None
 
 
@@ -236,9 +236,9 @@ def write_tables(
     quiet: bool,
     after_block: Callable[[], None] | None = None,
 ) -> "Dataset":
-    """Reads the captures into the tables of a new dataset, and returns it; it is not committed. where: whose tasks do
-    it; None is this machine. after_block: called after each block that was read here; no process is forked after the
-    first call. Raises CaptureError, UsageError, SparkError."""
+    """Reads the captures into the tables of a new dataset, and returns it; it is not committed. where: the Spark whose
+    tasks do it; None is this machine. after_block: called after each block that was read here; no process is forked
+    after the first call. Raises CaptureError, UsageError, SparkError."""
     from kafkascope_analyzer.ingest.run import write_tables as run_ingest
 
     if where is not None:
@@ -274,13 +274,13 @@ def _write_tables_on_spark(
 
 
 def _prepare_to_show() -> None:
-    """Loads what shows results."""
+    """Imports the modules that show results."""
     import kafkascope_analyzer.report.model.traffic
     import kafkascope_analyzer.report.terminal.overview  # noqa: F401
 
 
 def say_what_was_cut(dataset: "Dataset", messages: Messages) -> None:
-    """A sentence on standard error for each capture that could not be read whole."""
+    """Prints a sentence on standard error for each capture that could not be read whole."""
     from kafkascope_analyzer.report.capture_words import CUT_COLUMNS, cut_sentence
 
     inputs = dataset.manifest.inputs
@@ -290,7 +290,7 @@ def say_what_was_cut(dataset: "Dataset", messages: Messages) -> None:
 
 
 def show_overview(dataset: "Dataset", how: Format) -> "Traffic":
-    """Shows what the tables of `ingest` hold on standard output, and returns it."""
+    """Shows the overview from the tables of `ingest` on standard output, and returns it."""
     from kafkascope_analyzer.report.model.traffic import traffic_model
 
     model = traffic_model(dataset)

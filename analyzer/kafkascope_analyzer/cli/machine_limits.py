@@ -1,4 +1,5 @@
-"""What the machine refuses a process, as a sentence: memory, file handles, threads, sizes of files; and its output."""
+"""Sentences for limits of the machine: memory, file handles, threads, sizes of files; and for failures of
+the output."""
 
 import errno
 import fcntl
@@ -11,7 +12,7 @@ _MEMORY = "there is not enough memory: raise the limit (ulimit -v), or lower --m
 _THREADS = "no more threads or processes may be started: raise the limits (ulimit -u, ulimit -v), or lower --jobs"
 _FILES = "too many files are open: raise the limit (ulimit -n), or lower --jobs"
 LEAST_ADDRESS_SPACE = 3 << 29
-"""With less (ulimit -v) the libraries end the process while they are loaded."""
+"""Least address space, bytes: with less (ulimit -v) the libraries end the process while they are loaded."""
 _NUMBERS: Mapping[int, str] = {
     errno.ENOMEM: _MEMORY,
     errno.EMFILE: _FILES,
@@ -20,7 +21,7 @@ _NUMBERS: Mapping[int, str] = {
     errno.EFBIG: "a file would become larger than the limit allows: raise it (ulimit -f)",
     errno.EDQUOT: "the disk quota is used up: free some space, or write elsewhere",
 }
-"""Error number -> what it means for the user."""
+"""Error number -> its meaning for the user."""
 _TEXTS: Mapping[str, str] = {
     "can't start new thread": _THREADS,
     "failed to map segment": _MEMORY,
@@ -30,14 +31,15 @@ _TEXTS: Mapping[str, str] = {
     "out of memory": _MEMORY,
     "too many open files": _FILES,
 }
-"""Part of what a library says, in small letters -> what it means for the user."""
+"""Part of a library's message, in lower case -> its meaning for the user."""
 _SAYS_SO = (ImportError, RuntimeError, OSError, SystemError)
 _MOST_CAUSES = 20
-"""Causes of an exception that are followed: each may name another as its own."""
+"""Most causes of an exception that are followed: each may have a cause of its own."""
 
 
 def address_space_problem() -> str | None:
-    """The sentence for a limit of the address space under which no command can run; None where there is none."""
+    """Returns the sentence for a limit of the address space under which no command can run; None where
+    there is none."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY or limit >= LEAST_ADDRESS_SPACE:
         return None
@@ -45,7 +47,7 @@ def address_space_problem() -> str | None:
 
 
 def limit_reached(error: BaseException) -> str | None:
-    """The sentence for an exception that a limit of the machine has caused; None for any other."""
+    """Returns the sentence for an exception that a limit of the machine has caused; None for any other."""
     return next((sentence for each in _causes(error) if (sentence := _sentence(each))), None)
 
 
@@ -68,7 +70,7 @@ def _sentence(error: BaseException) -> str | None:
 
 
 def output_problem(error: BaseException) -> str | None:
-    """The sentence for an exception that standard output has caused, which cannot be written; None for any other."""
+    """Returns the sentence for an exception because standard output cannot be written; None for any other."""
     if not isinstance(error, OSError) or error.filename is not None or isinstance(error, BrokenPipeError):
         return None
     if error.errno == errno.ENOSPC:
@@ -83,8 +85,8 @@ def output_problem(error: BaseException) -> str | None:
 
 
 def _is_writable(number: int) -> bool:
-    """Whether a file descriptor may be written. What could not be written to it may be lost, so that flushing the file
-    again succeeds."""
+    """Whether a file descriptor may be written. Output that could not be written to it may be lost, so that flushing
+    the file again succeeds."""
     try:
         return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
     except OSError:

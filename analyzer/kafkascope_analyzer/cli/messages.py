@@ -1,6 +1,6 @@
-"""What a command says on standard error: errors, warnings and notes, a sentence each.
+"""Messages of a command on standard error: errors, warnings and notes, a sentence each.
 
-Where the command was asked for JSON (`--format json`, or jsonl), each is a line of JSON instead: `{"error": sentence,
+Where the user requested JSON (`--format json`, or jsonl), each is a line of JSON instead: `{"error": sentence,
 "exit_code": number}`, `{"warning": sentence}` or `{"note": sentence}`.
 """
 
@@ -16,27 +16,27 @@ _JSON_FORMATS = ("json", "jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Writes the errors, warnings and notes of a command to standard error. is_json: each as a line of JSON; quiet: the
-    user asked for no notes and no progress."""
+    """Writes the errors, warnings and notes of a command to standard error. is_json: each as a line of JSON; quiet:
+    without notes and progress."""
 
     is_json: bool = False
     quiet: bool = False
 
     @classmethod
     def of(cls, format: Enum | None = None, *, quiet: bool = False) -> "Messages":  # noqa: A002 - the option's name
-        """Those of a command with the value of --format."""
+        """Returns the messages of a command with that value of --format."""
         return cls(format is not None and format.value in _JSON_FORMATS, quiet)
 
     def error(self, sentence: str, exit_code: int) -> None:
-        """Says why the command fails with that code."""
+        """Writes why the command fails with that code."""
         self._write(sentence, "error", exit_code=exit_code)
 
     def warn(self, sentence: str) -> None:
-        """Says what the user has to know though the command goes on."""
+        """Writes a warning, after which the command continues."""
         self._write(sentence, "warning")
 
     def note(self, sentence: str) -> None:
-        """Says what is no error, unless the user asked for quiet."""
+        """Writes a note, unless the user asked for quiet."""
         if not self.quiet:
             self._write(sentence, "note")
 
@@ -50,11 +50,11 @@ class Messages:
 
 
 PLAIN = Messages()
-"""Those of a command that has neither --format nor -q."""
+"""The messages of a command that has neither --format nor -q."""
 
 
 def asks_for_json(arguments: Iterable[str]) -> bool:
-    """Whether a command line asks for JSON, also one that the parser does not take."""
+    """Whether a command line requests JSON, even an invalid one."""
     words = [word for one in arguments for word in (one.split("=", 1) if one.startswith("--format=") else [one])]
     chosen = [value for option, value in pairwise(words) if option == "--format"]
     return bool(chosen) and chosen[-1] in _JSON_FORMATS

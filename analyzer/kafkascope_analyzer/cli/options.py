@@ -8,7 +8,7 @@ import typer
 
 
 class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text on every supported Python
-    """How results are written."""
+    """The format in which results are written."""
 
     rich = "rich"
     plain = "plain"
@@ -16,7 +16,7 @@ class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text
 
 
 class Severity(str, Enum):  # noqa: UP042 - as above
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     info = "info"
     warning = "warning"

@@ -1,4 +1,5 @@
-"""`kafkascope pack-executors`: what the executors of a Spark cluster need, as one archive. Never starts Spark."""
+"""`kafkascope pack-executors`: packs what the executors of a Spark cluster need into one archive. Never
+starts Spark."""
 
 from pathlib import Path
 from typing import Annotated

@@ -37,7 +37,7 @@ class Bar:
             self._progress.update(self._task, completed=done, total=total or None)
 
     def name_stage(self, label: str) -> None:
-        """Replaces the bar by a spinner that says what is being done now, and takes nobody knows how long."""
+        """Replaces the bar by a spinner with a label for the current work, whose duration is unknown."""
         if not self._shown or self._spinner is not None:
             return
         from rich.console import Console
@@ -64,7 +64,7 @@ def _progress() -> "Progress":
 
 @contextmanager
 def bar(label: str, *, quiet: bool) -> Iterator[Bar]:
-    """Shows a bar during the block, unless standard error is no terminal or the user asked for quiet."""
+    """Shows a bar during the block, unless standard error is not a terminal or the user asked for quiet."""
     shown = Bar(label, shown=not quiet and sys.stderr.isatty())
     try:
         yield shown
@@ -74,8 +74,8 @@ def bar(label: str, *, quiet: bool) -> Iterator[Bar]:
 
 @contextmanager
 def waiting(label: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Shows a spinner during the block, for work whose progress is unknown; under the same conditions as `bar`. Gives a
-    function that names the next stage of the work.
+    """Shows a spinner during the block, for work whose progress is unknown; under the same conditions as `bar`. Yields
+    a function that names the next stage of the work.
     """
     if quiet or not sys.stderr.isatty():
         yield _nowhere
@@ -87,4 +87,4 @@ def waiting(label: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 def _nowhere(label: str) -> None:
-    """Names a stage where nothing is shown."""
+    """Does nothing, where no stage is shown."""

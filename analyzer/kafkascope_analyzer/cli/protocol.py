@@ -1,4 +1,4 @@
-"""`kafkascope protocol`: Kafka's APIs, versions, releases and fields, as the schema facts have them."""
+"""`kafkascope protocol`: prints Kafka's APIs, versions, releases and fields from the schemas."""
 
 import sys
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ Api = Annotated[
 
 
 def protocol(api: Api = None) -> None:
-    """Print Kafka's APIs and versions, which releases speak them, what Kafka 4.0 removed; of one API its fields."""
+    """Print Kafka's APIs and versions, the releases that support them, and what Kafka 4.0 removed; for one API its
+    fields."""
     with exit_codes():
         if api is not None:
             print("\n".join(api_page(api)))
@@ -37,7 +38,7 @@ def _ranges(versions: tuple[int, ...]) -> str:
 
 
 def table_rows() -> Iterator[tuple[str, ...]]:
-    """Head and one row an API: key, name, decoded versions, first flexible one, spoken by release, removed by 4.0,
+    """Yields the header and one row per API: key, name, decoded versions, first flexible one, releases, removed by 4.0,
     listeners."""
     from kafkascope_parsers.schema import API_VERSION_RANGE, FLEXIBLE_FROM
     from kafkascope_parsers.schema.releases import COMPARED_RELEASES, api_releases
@@ -58,7 +59,7 @@ def table_rows() -> Iterator[tuple[str, ...]]:
 
 
 def releases_of(key: int) -> str:
-    """Versions with the release that brought them, as 0-2 0.9.0, 3 1.0."""
+    """Returns versions with the release that introduced them, as 0-2 0.9.0, 3 1.0."""
     from kafkascope_parsers.schema.releases import api_releases
 
     by_release: dict[str, list[int]] = {}
@@ -68,7 +69,7 @@ def releases_of(key: int) -> str:
 
 
 def api_page(api: str) -> list[str]:
-    """Versions and fields of one API. UsageError for a name that Kafka does not have."""
+    """Returns versions and fields of one API. Raises UsageError for a name that Kafka does not have."""
     from kafkascope_analyzer.cli.decode import api_key_of
     from kafkascope_parsers.errors import UsageError
     from kafkascope_parsers.schema.facts import load_api, load_index

@@ -1,4 +1,5 @@
-"""`kafkascope redact`: a dataset that can be shown to strangers; `kafkascope resolve`: what its names stand for."""
+"""`kafkascope redact`: writes a dataset that can be shown to strangers; `kafkascope resolve`: finds the originals of
+its pseudonyms."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,10 +26,11 @@ def redact(
     quiet: Quiet = False,
     temporary: Temporary = None,
 ) -> None:
-    """Write a dataset with pseudonyms in the place of all names: addresses, hosts, topics, groups, clients, users.
+    """Write a dataset with pseudonyms in place of all names: addresses, hosts, topics, groups, clients, users.
 
-    Records, tokens and error messages are dropped. Stories are made anew on Spark, and reports of the new dataset hold
-    no name. The key file resolves pseudonyms (kafkascope resolve); the same key gives the same pseudonyms again.
+    Records, tokens and error messages are dropped. Stories are made again on Spark, and reports of the new dataset
+    contain no names. The key file resolves pseudonyms (kafkascope resolve); the same key gives the same pseudonyms
+    again.
     """
     messages = Messages.of(Format.rich, quiet=quiet)
     with exit_codes(messages, NOTHING_WRITTEN) as written:
@@ -69,7 +71,7 @@ def resolve(
     key: Annotated[Path, typer.Argument(metavar="KEYFILE", help="The key file of kafkascope redact.")],
     names: Annotated[list[str], typer.Argument(metavar="PSEUDONYM...", help="What a redacted dataset shows.")],
 ) -> None:
-    """Say what pseudonyms of a redacted dataset stand for."""
+    """Print the originals of pseudonyms of a redacted dataset."""
     with exit_codes():
         from kafkascope_analyzer.redact.key_file import read_key_file
 

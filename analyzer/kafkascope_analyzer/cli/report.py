@@ -1,4 +1,4 @@
-"""`kafkascope report`: what a dataset holds, on the terminal or as a file. Starts no Spark."""
+"""`kafkascope report`: shows a dataset's report on the terminal, or writes it to a file. Starts no Spark."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -28,7 +28,7 @@ class ReportArguments(FormOptions, Restriction):
 
     @property
     def forms(self) -> ReportFiles:
-        """The files that are wanted."""
+        """The requested files."""
         return replace(super().forms, json=self.json)
 
 

@@ -1,6 +1,6 @@
-"""The files that a report is written to: HTML, Markdown, JSON, Perfetto, SARIF, JUnit. All of them appear, or none.
+"""Writes a report to files: HTML, Markdown, JSON, Perfetto, SARIF, JUnit. All of them appear, or none.
 
-Everything that can be known before the work is checked before it. `-` is standard output, for one of them at most.
+Everything that can be checked before the work is checked before it. `-` is standard output, for at most one of them.
 """
 
 import os
@@ -28,7 +28,7 @@ STANDARD_OUTPUT = Path("-")
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """Where each form of the report goes; None where it is not wanted."""
+    """The file for each form of the report; None where it is not requested."""
 
     html: Path | None = None
     markdown: Path | None = None
@@ -39,17 +39,17 @@ class ReportFiles:
 
     @property
     def wanted(self) -> list[tuple[str, Path]]:
-        """(form, place) of those that are wanted."""
+        """(form, place) of the requested files."""
         places = [(field.name, getattr(self, field.name)) for field in fields(self)]
         return [(name, place) for name, place in places if place is not None]
 
     @property
     def on_standard_output(self) -> bool:
-        """Whether one of them goes there, so that nothing else may."""
+        """Whether one of the forms goes to standard output, so that nothing else may."""
         return any(place == STANDARD_OUTPUT for _, place in self.wanted)
 
     def check(self, *, overwrite: bool, captures: "Iterable[CapturePlace]" = ()) -> None:
-        """Raises UsageError where one of them cannot or must not be written: never over a capture that is read."""
+        """Raises UsageError where a file cannot or must not be written: a capture that is read is never overwritten."""
         places = [place if place == STANDARD_OUTPUT else place.absolute() for _, place in self.wanted]
         for name, place in self.wanted:
             if places.count(place if place == STANDARD_OUTPUT else place.absolute()) > 1:
@@ -64,7 +64,7 @@ class ReportFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class FormOptions:
-    """The options that name files for forms of the report."""
+    """The options with files for forms of the report."""
 
     html: Html = None
     markdown: Markdown = None
@@ -74,7 +74,7 @@ class FormOptions:
 
     @property
     def forms(self) -> ReportFiles:
-        """The files that are wanted."""
+        """The requested files."""
         return ReportFiles(
             html=self.html, markdown=self.markdown, perfetto=self.perfetto, sarif=self.sarif, junit=self.junit
         )
@@ -97,10 +97,10 @@ def _check_perfetto(place: Path) -> None:
 def write_report_files(
     dataset: "Dataset", model: "Report | ClusterReports", forms: ReportFiles, failed_parts: "FailedParts"
 ) -> list[tuple[str, Path]]:
-    """Writes them beside their names, and renames when the last one is whole. Returns (form, place) of those that are
-    there: of several clusters a page and a trace for each, named after FILE and the cluster. Raises UsageError,
-    unwritable; then none is there. failed_parts: takes forms that cannot be made because of a defect; the others are
-    written.
+    """Writes the forms to temporary files beside their places, and renames them when the last one is complete. Returns
+    (form, place) of the written files: with several clusters a page and a trace for each, named after FILE and the
+    cluster. Raises UsageError, unwritable; then no file is written. failed_parts: collects forms that cannot be made
+    because of a defect; the others are written.
     """
     with ExitStack() as cleaning:
         done: list[tuple[Path, _File]] = []
@@ -124,7 +124,7 @@ def write_report_files(
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file to write: the form, its place, and what it is made of."""
+    """A file to write: the form, its place, and the data from which it is made."""
 
     form: str
     place: Path
@@ -149,14 +149,14 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def _place_of_cluster(form: str, place: Path, cluster: str) -> Path:
-    """The file of a cluster beside the one that the user named. Raises UsageError for standard output."""
+    """Returns the file of a cluster beside the one that the user named. Raises UsageError for standard output."""
     if place == STANDARD_OUTPUT:
         raise UsageError(f"--{form} -: each of several clusters has a file of its own: choose one with --cluster")
     return place.with_name(f"{place.stem}-{_NOT_IN_NAMES.sub('_', cluster)}{place.suffix}")
 
 
 def _work_for(place: Path, cleaning: ExitStack) -> Path:
-    """A file beside the place that is gone at the end; for standard output in the temporary directory."""
+    """Returns a file beside the place that is removed at the end; for standard output in the temporary directory."""
     if place == STANDARD_OUTPUT:
         from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 

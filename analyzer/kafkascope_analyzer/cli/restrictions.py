@@ -1,4 +1,4 @@
-"""`--client`, `--node`, `--group`, `--topic`, `--from`, `--to`: what of a dataset a command shows."""
+"""`--client`, `--node`, `--group`, `--topic`, `--from`, `--to`: restrict the part of a dataset that a command shows."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ _Names = list[str] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Restriction:
-    """The options that restrict a command to what concerns them."""
+    """The options that restrict a command to certain clients, brokers, groups, topics and times."""
 
     cluster: Cluster = None
     client: Annotated[
@@ -47,13 +47,13 @@ class Restriction:
 
     @property
     def asked(self) -> Asked:
-        """The clients, brokers, groups, topics and time that the options name."""
+        """The clients, brokers, groups, topics and times in the options."""
         return Asked(self.client, self.node, self.group, self.topic, self.start, self.end)
 
 
 def open_restricted(uri: str, restriction: Restriction) -> "Dataset":
-    """The dataset, of one cluster where there are several, restricted to what was asked for. Raises UsageError, also
-    where no connection belongs to all of it."""
+    """Opens the dataset, limited to one cluster where there are several, with the restriction. Raises UsageError, also
+    where no connection matches all of it."""
     dataset, asked = open_dataset(uri, restriction.cluster), restriction.asked
     if asked.is_everything:
         return dataset

@@ -1,4 +1,5 @@
-"""`kafkascope rules`: the rules behind findings and the kinds of incidents, and what each means. Starts no Spark."""
+"""`kafkascope rules`: prints the rules behind findings and the kinds of incidents, with their meaning.
+Starts no Spark."""
 
 import shutil
 import sys
@@ -24,7 +25,7 @@ Name = Annotated[
 
 
 def rules(name: Name = None) -> None:
-    """Print the rules behind the findings, and the kinds of incidents; of one of them its page."""
+    """Print the rules behind the findings, and the kinds of incidents; for one of them its page."""
     with exit_codes():
         from kafkascope_spark.stories.findings.registry import RULES
         from kafkascope_spark.stories.incidents.kinds import KINDS
@@ -40,24 +41,24 @@ def rules(name: Name = None) -> None:
 
 
 def rule_table(known: "tuple[Rule, ...]") -> list[tuple[str, str, str]]:
-    """Head and one row a rule: name, severity, title."""
+    """Returns the header and one row per rule: name, severity, title."""
     return [("rule", "severity", "what it finds"), *((rule.name, rule.severity, rule.title) for rule in known)]
 
 
 def kind_table(known: "tuple[Kind, ...]") -> list[tuple[str, str]]:
-    """Head and one row a kind of incident: name, and what reports call it."""
+    """Returns the header and one row per kind of incident: name, and its words in reports."""
     return [("kind of incident", "what reports call it"), *((kind.name, kind.words) for kind in known)]
 
 
 def rule_text(rule: "Rule") -> str:
-    """The page of a rule, wrapped for a terminal."""
+    """Returns the page of a rule, wrapped for a terminal."""
     from kafkascope_spark.stories.findings.pages import page_parts
 
     return "\n".join([f"{rule.name} ({rule.severity}): {rule.title}", *map(_section, page_parts(rule))])
 
 
 def kind_text(kind: "Kind") -> str:
-    """The page of a kind of incident, wrapped for a terminal."""
+    """Returns the page of a kind of incident, wrapped for a terminal."""
     from kafkascope_spark.stories.incidents.pages import kind_paragraphs, kind_parts
 
     paragraphs = [f"\n{_wrapped(paragraph)}" for paragraph in kind_paragraphs(kind)]
@@ -75,8 +76,8 @@ def _wrapped(text: str) -> str:
 
 
 def _pages(name: str, rules: "tuple[Rule, ...]", kinds: "tuple[Kind, ...]") -> list[str]:
-    """The pages of that name: a rule and a kind of incident may have the same. Raises UsageError where there is
-    none."""
+    """Returns the pages of that name: a rule and a kind of incident may have the same name. Raises UsageError where
+    there is none."""
     found = [rule_text(rule) for rule in rules if rule.name == name]
     found += [kind_text(kind) for kind in kinds if kind.name == name]
     if not found:

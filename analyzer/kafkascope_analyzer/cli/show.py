@@ -1,4 +1,4 @@
-"""Writes results on standard output in the format that the user asked for."""
+"""Writes results on standard output in the requested format."""
 
 import sys
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def show_model(model: object, parts: "Iterable[RenderableType]", how: Format) -> None:
-    """The model as JSON, or as text its parts."""
+    """Writes the model as JSON, or its parts as text."""
     if how is Format.json:
         from kafkascope_analyzer.report.plain import to_json
 
@@ -35,8 +35,8 @@ def show(
     *,
     everything: bool = False,
 ) -> None:
-    """The report: JSON as report.json holds it, or text, in which commands name the dataset; failed_parts: takes parts
-    that cannot be shown; everything: whether the text has more than the first screen.
+    """Writes the report: JSON in the form of report.json, or text, in which commands name the dataset. failed_parts:
+    collects parts that cannot be shown; everything: whether the text has more than the first screen.
     """
     from kafkascope_analyzer.report.commands import at_place
     from kafkascope_analyzer.report.terminal.clusters import render_all
@@ -48,7 +48,7 @@ def show(
 
 
 def show_traffic(model: "Traffic", how: Format) -> None:
-    """The part of the report that comes from the tables of `ingest`."""
+    """Writes the part of the report that comes from the tables of `ingest`."""
     from kafkascope_analyzer.report.terminal.overview import render_overview
 
     show_model(model, render_overview(model), how)

@@ -1,4 +1,4 @@
-"""`kafkascope sql`: a query over all tables of a dataset, in DuckDB. Starts no Spark."""
+"""`kafkascope sql`: runs a query over all tables of a dataset, in DuckDB. Starts no Spark."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Rows(str, Enum):  # noqa: UP042 - typer's choices want the value as text on every supported Python
-    """How the rows of a query are written."""
+    """The format in which the rows of a query are written."""
 
     table = "table"
     plain = "plain"
@@ -95,7 +95,7 @@ def sql(given: SqlArguments) -> None:
 
 
 def _asked(given: SqlArguments) -> tuple[str, str]:
-    """The dataset and the SELECT. Raises UsageError where one is missing, or there are two questions."""
+    """Returns the dataset and the SELECT. Raises UsageError where one is missing, or there are two questions."""
     from kafkascope_analyzer.sql.saved import question
 
     if given.dataset is None:
@@ -114,7 +114,7 @@ def _show(text: str, given: SqlArguments) -> None:
 
 
 def _list(how: Rows) -> None:
-    """Writes the saved questions: the name, and what it answers."""
+    """Writes the saved questions: name and description."""
     from kafkascope_analyzer.sql.saved import questions
 
     if how is Rows.parquet:
@@ -144,7 +144,7 @@ def _ask(dataset: "Dataset", statement: str, how: Rows, owners: Path | None) -> 
 
 
 def _write_text(how: Rows, names: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    """Rows as CSV, JSON, JSON lines or Markdown."""
+    """Writes rows as CSV, JSON, JSON lines or Markdown."""
     from kafkascope_analyzer.report.terminal.query_results import as_csv, as_json, as_json_lines, as_markdown
 
     written = {Rows.csv: as_csv, Rows.json: as_json, Rows.jsonl: as_json_lines, Rows.markdown: as_markdown}[how]
@@ -153,7 +153,7 @@ def _write_text(how: Rows, names: list[str], rows: Iterator[tuple[Any, ...]]) ->
 
 
 def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], *, ascii_only: bool) -> None:
-    """A table as wide as the terminal; where the output goes elsewhere, as wide as its rows are."""
+    """Writes a table as wide as the terminal; where the output is not a terminal, as wide as its rows are."""
     from kafkascope_analyzer.report.terminal.page import UNWRAPPED, width_of, write_parts
     from kafkascope_analyzer.report.terminal.query_results import as_table
 
@@ -163,7 +163,7 @@ def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], *, ascii_onl
 
 
 def _write_parquet(database: "Database", statement: str) -> None:
-    """The result as one Parquet file, when it is whole. Raises UsageError on a terminal."""
+    """Writes the result as one Parquet file, when it is complete. Raises UsageError on a terminal."""
     import shutil
     import tempfile
 

@@ -1,8 +1,8 @@
-"""Standard input, output and error of a process whose parent has closed some of them, as cron does and `>&-`.
+"""Replaces standard input, output and error where the parent of the process has closed them, as cron does and `>&-`.
 
-A closed one must not be taken by the next file that is opened: a table would get the output of a command. In its place
-comes one that fails where it is read or written, which the commands report; messages to a closed standard error are
-lost.
+The descriptor of a closed stream must not be reused for the next file that is opened: a table would get the output of a
+command. It is replaced by one that fails where it is read or written, which the commands report; messages to a closed
+standard error are lost.
 """
 
 import errno
@@ -12,13 +12,13 @@ import sys
 from typing import TextIO, cast
 
 _CLOSED = ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
-"""File descriptor, and how the null device is opened in its place: so that reading the input and writing the output
-fail, and writing an error does not."""
+"""File descriptors, and the mode in which the null device is opened in their place: so that reading the input and
+writing the output fail, and writing an error does not."""
 
 
 def mend_standard_streams() -> None:
-    """Opens what is closed, and has characters that an encoding lacks written as escapes: the name of a file may be any
-    bytes."""
+    """Opens closed streams, and has characters outside of their encoding written as escapes: the name of a file may
+    have any bytes."""
     for number, how in _CLOSED:
         if _is_closed(number):
             opened = os.open(os.devnull, how)
@@ -47,20 +47,20 @@ def _text(number: int) -> io.TextIOWrapper:
 
 
 class _FileIO(io.FileIO):
-    """A file descriptor that is written to, whatever it was opened for."""
+    """A file descriptor for writing, regardless of the mode in which it was opened."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number, "w", closefd=False)
 
 
 class _LossyText(io.TextIOWrapper):
-    """Standard error: what cannot be written is lost, because there is nobody to tell it to."""
+    """Standard error without errors: text that cannot be written is lost, because it cannot be reported."""
 
     def __init__(self, raw: io.FileIO, encoding: str) -> None:
         super().__init__(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=True)
 
     def write(self, text: str) -> int:
-        """Writes a text as far as that is possible."""
+        """Writes a text as far as possible."""
         try:
             return super().write(text)
         except OSError:
@@ -68,14 +68,14 @@ class _LossyText(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Writes what is pending as far as that is possible."""
+        """Writes pending text as far as possible."""
         try:
             super().flush()
         except OSError:
             self._discard()
 
     def _discard(self) -> None:
-        """Later texts go nowhere, and so does what is pending."""
+        """Discards pending and later texts."""
         opened = os.open(os.devnull, os.O_WRONLY)
         os.dup2(opened, 2)
         os.close(opened)

@@ -7,7 +7,7 @@ import sys
 
 _GARBAGE_THRESHOLD = 500_000
 """New objects before a collection of the youngest generation. Imports create half a million objects and no garbage;
-later rows live in Arrow and numpy, which the collector does not traverse."""
+later rows are in Arrow and numpy, which the collector does not traverse."""
 
 
 def relax_gc() -> None:
@@ -17,7 +17,7 @@ def relax_gc() -> None:
 
 def end_process(code: int | str | None) -> None:
     """Ends the process with the code of a SystemExit, after its exit handlers, without freeing its objects one by one
-    (0.3 s of a small `analyze`; mypy ends so too). Returns where the interpreter has to end the process itself: for a
+    (0.3 s of a small `analyze`; mypy ends in the same way). Returns where the interpreter has to end the process: for a
     message as code, and for output that cannot be written any more.
     """
     if isinstance(code, str):
@@ -27,5 +27,5 @@ def end_process(code: int | str | None) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     except (OSError, ValueError):
-        os._exit(code or 2)  # who called is told by the code; the interpreter would print a traceback
+        os._exit(code or 2)  # the caller gets the code; the interpreter would print a traceback
     os._exit(code or 0)

@@ -43,7 +43,7 @@ class StoryOptions:
 
     @property
     def choice(self) -> "StoryChoice":
-        """What the user chose of the stories. Raises UsageError where an option is wrong."""
+        """The user's choices about the stories. Raises UsageError where an option is wrong."""
         return story_choice(self.ignore, self.stall)
 
 
@@ -82,8 +82,8 @@ def stories(given: StoriesArguments) -> None:
 
 
 def spark_problem(remote: str | None = None) -> str | None:
-    """Why Spark cannot be used: it is not installed, or, unless it runs elsewhere (remote, or SPARK_REMOTE), there is
-    no Java for it. None where it can be."""
+    """Returns why Spark cannot be used: it is not installed, or, unless it runs elsewhere (remote, or SPARK_REMOTE),
+    there is no Java for it. None where it can be used."""
     from kafkascope_spark.session.java import java_problem
 
     lack = lack_of("pyspark", "stories")
@@ -94,14 +94,14 @@ def spark_problem(remote: str | None = None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class StoryChoice:
-    """What the user chose of the stories. ignored: rules; stall_ms: from which length on a wait is a stall."""
+    """The user's choices about the stories. ignored: rules to ignore; stall_ms: the shortest wait that is a stall."""
 
     ignored: frozenset[str] = frozenset()
     stall_ms: int = DEFAULT_STALL_MS
 
 
 def story_choice(ignore: list[str] | None, stall: str | None) -> StoryChoice:
-    """The choice that options make. Raises UsageError where one of them is wrong."""
+    """Returns the choice in the options. Raises UsageError where one of them is wrong."""
     return StoryChoice(known_rules(ignore), DEFAULT_STALL_MS if stall is None else parse_stall(stall))
 
 
@@ -110,7 +110,7 @@ def write_stories(
 ) -> None:
     """Runs Spark over the tables and writes the stories. where: master, remote.
 
-    Raises UsageError as write_stories of Spark does, SparkError when Spark fails; then the old stories are kept.
+    Raises UsageError like Spark's write_stories, and SparkError when Spark fails; then the old stories are kept.
     """
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
@@ -124,7 +124,7 @@ def make_stories(
     dataset: "Dataset", where: tuple[str | None, str | None], choice: StoryChoice, *, quiet: bool
 ) -> "Dataset":
     """Runs Spark over the tables and writes the files of the stories. Returns the dataset with them; it is not
-    committed. Arguments and errors as of `write_stories`.
+    committed. Arguments and errors as in `write_stories`.
     """
     from kafkascope_spark.failures import spark_failures
     from kafkascope_spark.session import cancel_jobs, open_session
@@ -137,7 +137,7 @@ def make_stories(
         spark_failures(),
     ):
         if master is not None and quiet:
-            open_session(master, quiet=True)  # the stories use the session that is open
+            open_session(master, quiet=True)  # the stories use the open session
         return run_stories(
             dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms, stage=name_stage
         )
@@ -146,8 +146,8 @@ def make_stories(
 def show_report(
     dataset: "Dataset", how: Format, failed_parts: FailedParts, *, quiet: bool
 ) -> "Report | ClusterReports":
-    """Writes report.json and views.sql from the tables as they are now, prints the report and returns it.
-    failed_parts: takes parts that cannot be shown."""
+    """Writes report.json and views.sql from the current tables, prints the report and returns it. failed_parts:
+    collects parts that cannot be shown."""
     from kafkascope_analyzer.report.model.clusters import report_of, write_report
     from kafkascope_analyzer.sql.views_file import write_views
 

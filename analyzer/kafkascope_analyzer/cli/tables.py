@@ -1,4 +1,4 @@
-"""`kafkascope tables`: what the tables of a dataset are, column by column, as the contract declares them."""
+"""`kafkascope tables`: describes the tables of a dataset, column by column, from the contract."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.sql.saved import SavedSql
 
 _UNITS = {"_ns": "ns", "_us": "µs", "_ms": "ms", "_bytes": "bytes", "_ts": "UTC"}
-"""Ends of column names -> what their numbers count."""
+"""Suffixes of column names -> the unit of their numbers."""
 
 
 def tables(
@@ -34,7 +34,8 @@ def tables(
     ] = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """List the tables of a dataset and the views of kafkascope sql; of one its columns, with a sentence and a unit."""
+    """List the tables of a dataset and the views of kafkascope sql; for one of them its columns, with descriptions and
+    units."""
     with exit_codes(Messages.of(format)):
         if search is not None:
             _search(search, table, format)
@@ -67,7 +68,7 @@ def tables(
 
 
 def unit_of(column: str) -> str:
-    """What the numbers of a column count, by its name; nothing for texts and plain counts."""
+    """Returns the unit of a column, from its name; empty for texts and plain counts."""
     if column == "ts":
         return "UTC"
     return next((unit for end, unit in _UNITS.items() if column.endswith(end)), "")
@@ -97,7 +98,7 @@ def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
 
 
 def _search(words: str, table: str | None, how: Format) -> None:
-    """Writes where the words are found, in one table or in all. Raises UsageError where they are nowhere."""
+    """Writes where the words are found, in one table or in all. Raises UsageError where they are not found."""
     from kafkascope_analyzer.sql.found_columns import found_columns
     from kafkascope_parsers.errors import UsageError
 
@@ -111,7 +112,7 @@ def _search(words: str, table: str | None, how: Format) -> None:
 
 
 def _view(view: "SavedSql", how: Format) -> None:
-    """A view of `kafkascope sql`: the SELECT that it is, of which each line is a column."""
+    """Writes a view of `kafkascope sql`: its SELECT, of which each line is a column."""
     if how is Format.json:
         sys.stdout.write(json.dumps({"view": view.name, "what": view.description, "sql": view.text}, indent=2) + "\n")
         return
@@ -136,7 +137,7 @@ def _columns(name: str, row: str, columns: "tuple[Column, ...]", how: Format) ->
 
 
 def _short(arrow_type: str) -> str:
-    """A type in a word: how it is nested is for --format json."""
+    """Returns the Arrow type in one word; nested types are shown in full only with --format json."""
     nested = next((word for word in ("list", "struct") if arrow_type.startswith(f"{word}<")), None)
     return nested or arrow_type.partition("[")[0].replace("string", "text")
 

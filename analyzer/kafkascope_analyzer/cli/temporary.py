@@ -1,4 +1,5 @@
-"""A dataset with stories for a command that was given a capture: made in a temporary folder, and removed at its end."""
+"""Makes a dataset with stories for a command that was given a capture, in a temporary folder that is removed at its
+end."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def dataset_with_stories(place: str, messages: "Messages") -> Iterator["Dataset"]:
-    """The dataset at the place; of a capture (a file, a directory, - for standard input) a temporary one.
+    """Yields the dataset at the place; for a capture (a file, a directory, - for standard input) a temporary one.
 
     Raises UsageError where there is neither, or no Java for the stories of a capture.
     """

@@ -1,4 +1,4 @@
-"""`kafkascope timeline`: what happened in order of time; or starts, or one recovery, as waterfalls. Starts no Spark for
+"""`kafkascope timeline`: shows events in order of time; or starts, or one recovery, as waterfalls. Starts no Spark for
 a dataset.
 """
 

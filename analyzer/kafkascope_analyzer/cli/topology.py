@@ -1,4 +1,4 @@
-"""`kafkascope topology`: brokers, leaders and coordinators at a time, or how they changed. Never starts Spark."""
+"""`kafkascope topology`: shows brokers, leaders and coordinators at a time, or how they changed. Never starts Spark."""
 
 from typing import Annotated
 
