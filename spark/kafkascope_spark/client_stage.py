@@ -1,7 +1,8 @@
-"""The first stage of the story job: the events of one client address after the other.
+"""The first stage of the story job: runs the machines over the events of each client address.
 
-It writes rows of tables, and passes on what several clients share (stories.job): events of groups and of transactions,
-now with the client that each connection belongs to; rows of which the incidents are made; and reports of what it wrote.
+It writes rows of tables, and passes on rows that several clients share (stories.job): events of groups and
+transactions, now with the client of each connection; rows from which the incidents are made; and reports of the files
+that it wrote.
 """
 
 import gc
@@ -26,9 +27,10 @@ from kafkascope_spark.task_reports import REPORT
 Columns = dict[str, pa.Array]
 
 GC_OBJECTS = 200_000
-"""The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
+"""New objects before a garbage collection: the machines make many objects and no cycles, and the default of 700 costs a
+third of the time."""
 CLIENT, PARTITION = "client", "partition"
-"""Key kinds of events that only this stage takes."""
+"""Key kinds of events that only this stage processes."""
 SHARED = pa.schema(
     [
         ("cluster", pa.string()),
@@ -46,14 +48,14 @@ SHARED = pa.schema(
         (BODY, pa.binary()),
     ]
 )
-"""Rows that go from the first stage to the second, by EVENT_ORDER. conn_id: the connection; of a row that a machine
-passes on its identity, which makes the order total. group_id: the group that the client reads in. kind: of an event;
-body: the event, or the row (stage_rows)."""
+"""Rows between the first and the second stage, sorted by EVENT_ORDER. conn_id: the connection; for a row that a machine
+passes on, its identity, which makes the order total. group_id: the group in which the client reads. kind: kind of an
+event; body: the event or the row (stage_rows)."""
 
 
 def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers run over each partition of events, sorted by client address and time; it gives
-    rows of SHARED."""
+    """Returns the function that Spark's workers run over each partition of events, sorted by client address and time.
+    It yields rows of SHARED."""
 
     def follow_clients(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
@@ -74,7 +76,7 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
 def _passed_on(rows: Iterable[Story], writer: StoryWriter) -> Iterator[tuple[Any, ...]]:
-    """The rows that go on to the machines over keys; the others are written."""
+    """Yields the rows for the machines over keys, and writes the others."""
     for row in rows:
         if is_written(row):
             writer.take(row)
@@ -83,14 +85,14 @@ def _passed_on(rows: Iterable[Story], writer: StoryWriter) -> Iterator[tuple[Any
 
 
 def _shared_row(row: PassedOn) -> tuple[Any, ...]:
-    """A row of SHARED without its cluster. It precedes the events of its key at a moment."""
+    """Returns a row of SHARED without its cluster. It comes before the events of its key at the same time."""
     first = Origin(0, row.ts_ns, 0, 0, row.identity, 0, None, None)
     return (row.key_kind, row.key, *first, None, packed(row.body))
 
 
 def _of_keys(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatch:
-    """The events of groups, transactions, services, servers and topic-partitions of a batch, with the client instance
-    of each."""
+    """Returns the events of groups, transactions, services, servers and topic-partitions of a batch, with the client
+    instance of each."""
     rows = batch.filter(pc.not_equal(batch.column("key_kind"), CLIENT))
     conn_ids = rows.column("conn_id").dictionary_encode()
     of_conn = [owners.get(conn_id, _NOBODY) for conn_id in conn_ids.dictionary.to_pylist()]
@@ -108,8 +110,8 @@ _NOBODY = Owner(None, None)
 
 
 def _service_keys(rows: pa.RecordBatch, is_service: pa.Array, owners: list[Owner], conn: pa.Array) -> Columns:
-    """key_kind, key and section of the rows: those of a topic-partition go to the group that reads it, before what its
-    members asked of their coordinator, or to the client."""
+    """Returns key_kind, key and section of the rows. Events of a topic-partition go to the group that reads it, before
+    the requests of its members to the coordinator, or to the client."""
     of_client = [service_key(each.client_instance_id or "", None) for each in owners]
     of_group = [service_key(each.client_instance_id or "", each.group_id) for each in owners]
     reads = pc.equal(rows.column("kind"), FETCH_RUN)

@@ -1,9 +1,9 @@
-"""Reads the events of a dataset into rows of the story job: the columns to sort by, and as body the fields of the
-struct of the event's kind.
+"""Reads the events of a dataset into rows of the story job: columns to sort by, and a body with the fields of the
+event's struct.
 
-The tasks read the Parquet files in Python, through the dataset's storage, as they write the story tables. Spark's own
-reader would make columns of all fields of some thirty structs, one of which is not null in a row. To plan, read,
-convert and sort these took longer than the state machines.
+The tasks read the Parquet files in Python, through the dataset's storage, like the files that they write. Spark's own
+reader would make columns of all fields of about thirty structs, of which one is not null in each row. Planning,
+reading, converting and sorting these took longer than the state machines.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,25 +18,26 @@ from kafkascope_spark.stories.stage_rows import BODY, packed
 
 KEYS = ("cluster", "key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
 EVENT_ROWS = pa.schema([*(pa.field(name, EVENTS.column(name).type) for name in KEYS), (BODY, pa.binary())])
-"""Rows that event_reader gives. body: the values of the fields of the event's struct, in their order; of an error run
-of several requests, which has the first of these too, followed by the values of that struct."""
+"""Rows of event_reader. body: values of the fields of the event's struct, in their order; for an error run with its
+first request, followed by the values of that request's struct."""
 SPLIT_ROWS = 1 << 18
-"""Events that a task reads: it takes some seconds."""
+"""Number of events that a task reads, which takes some seconds."""
 BATCH_ROWS = 8_192
-"""Events whose values are Python objects at a time."""
+"""Number of events whose values are Python objects at the same time."""
 Batches = Iterable[pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The row groups of files of events whose first row is one of those: path and rows of each file."""
+    """A part of the events for one task: path of each file, and a range of rows. The part has the row groups whose
+    first row is in the range."""
 
     pieces: tuple[tuple[str, range], ...]
 
 
 def splits_of(dataset: Dataset) -> tuple[Split, ...]:
-    """The splits of all files of events; each is read by one task. Small files are read together: there is one for
-    each kind of events."""
+    """Returns the splits of all files of events, one per task. Small files are read together, because there is one per
+    kind of event."""
     splits, n_rows = list[list[tuple[str, range]]](), SPLIT_ROWS
     for file in dataset.manifest.files.get(EVENTS.name, ()):
         for first in range(0, file.rows, SPLIT_ROWS):
@@ -50,7 +51,7 @@ def splits_of(dataset: Dataset) -> tuple[Split, ...]:
 
 
 def event_reader(dataset: Dataset, splits: tuple[Split, ...]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers run over the numbers of splits; it gives EVENT_ROWS."""
+    """Returns the function that Spark's workers run over the numbers of splits. It yields EVENT_ROWS."""
 
     def read(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -64,7 +65,7 @@ def event_reader(dataset: Dataset, splits: tuple[Split, ...]) -> Callable[[Batch
 
 
 def with_bodies(events: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of `events` as EVENT_ROWS."""
+    """Returns rows of `events` as EVENT_ROWS."""
     columns = [events.column(name) for name in KEYS]
     return pa.RecordBatch.from_arrays(
         [*columns, pa.array(map(packed, _bodies(events)), pa.binary())], schema=EVENT_ROWS
@@ -84,9 +85,9 @@ _N_OF_RUN = KINDS["error_run"].get_field_index("n")
 
 
 def _structs(column: pa.Array) -> Iterator[tuple[Any, ...]]:
-    """The structs of a column that are not null, each as the values of its fields.
+    """Yields the structs of a column that are not null, each as the values of its fields.
 
-    Values are taken field by field: a struct at a time (to_pylist) would cost more than all that follows.
+    Values are read field by field: to_pylist, which reads struct by struct, would cost more than all later steps.
     """
     if column.null_count == len(column):
         return iter(())
@@ -95,8 +96,8 @@ def _structs(column: pa.Array) -> Iterator[tuple[Any, ...]]:
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """The values of a column, for the types of the events' schema: as its to_pylist() gives them, but lists as tuples,
-    and structs as tuples of the values of their fields."""
+    """Returns the values of a column of the events' schema like to_pylist(), but lists as tuples, and structs as tuples
+    of the values of their fields."""
     if column.null_count == len(column):
         return [None] * len(column)
     if pa.types.is_list(column.type):

@@ -1,6 +1,7 @@
-"""The exchanges of the story job: rows are brought together by a key, and sorted, for a function of Python.
+"""The exchanges of the story job: rows are partitioned by a key, and sorted, for a Python function.
 
-The first key is the cluster: topics, groups, transactional ids and nodes of two clusters may have the same names.
+The first key is the cluster, because topics, groups, transactional ids and nodes of two clusters may have the same
+names.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 
 Batches = Iterable[pa.RecordBatch]
 NO_CLUSTER = ""
-"""The cluster of rows that are about the job itself, as the files that it wrote: it comes first."""
+"""Cluster of rows about the job itself, such as the files that it wrote; it sorts first."""
 Stage = Callable[[Batches], Iterator[pa.RecordBatch]]
-"""What a worker runs over a partition, sorted; it gives rows of a schema."""
+"""Function that a worker runs over a sorted partition. It yields rows of a schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """keys: rows with the same values of these come to the same task, all rows to one task where it is empty; order:
-    what each task's rows are sorted by. Raises ValueError where the cluster is not first."""
+    """An exchange of rows. keys: rows with the same values of these columns go to the same task; if empty, all rows go
+    to one task; order: columns by which the rows of each task are sorted. Raises ValueError if the cluster is not the
+    first column."""
 
     keys: tuple[str, ...]
     order: tuple[str, ...]
@@ -39,13 +41,13 @@ class Exchange:
                 raise ValueError(f"rows of two clusters would meet: {names}")
 
     def sorted(self, rows: "DataFrame") -> "DataFrame":
-        """The rows, brought together and sorted. Lazy."""
+        """Returns the rows, partitioned and sorted. Lazy."""
         parts = rows.repartition(*self.keys) if self.keys else rows.repartition(1)
         return parts.sortWithinPartitions(*self.order)
 
 
 def clusters(batches: Batches) -> Iterator[tuple[str, Batches]]:
-    """The batches by cluster, as they come: all of one cluster have to be read before those of the next. They are
+    """Yields the batches of each cluster. All batches of one cluster must be read before those of the next. batches:
     sorted by the column `cluster`."""
     for cluster, pieces in groupby(_pieces(batches), key=itemgetter(0)):
         yield cluster, (piece for _, piece in pieces)
@@ -61,7 +63,8 @@ def _pieces(batches: Batches) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 def batch_of(schema: pa.Schema, cluster: str, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Rows of a cluster as columns. schema: its first column is the cluster; rows: the values of the others."""
+    """Makes a batch from rows of a cluster. schema: its first column is the cluster; rows: values of the other
+    columns."""
     values = zip(*rows, strict=True) if rows else ((),) * (len(schema) - 1)
     columns = [pa.array(column, field.type) for field, column in zip(list(schema)[1:], values, strict=True)]
     return pa.RecordBatch.from_arrays([pa.array([cluster] * len(rows), pa.string()), *columns], schema=schema)

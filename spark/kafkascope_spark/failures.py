@@ -1,7 +1,7 @@
-"""Turns whatever Spark, py4j or the JVM raise during a story job into one `SparkError` with one plain sentence.
+"""Turns all errors of Spark, py4j or the JVM during a story job into a `SparkError` with one sentence.
 
-The cause is looked for in the exception, in the stack trace that came with it and in what the embedded JVM has printed,
-because a JVM that runs out of memory or disk often ends before it can answer.
+The cause is looked for in the exception, in its stack trace and in the output of the embedded JVM, because a JVM that
+runs out of memory or disk often ends before it can answer.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from kafkascope_spark.session.gateway import current_jvm, exit_cause
 _OUT_OF_MEMORY_EXIT = "exit code 52"
 """org.apache.spark.util.SparkExitCode.OOM"""
 _OWN_ERRORS = tuple(f"{error.__module__}.{error.__qualname__}: " for error in (UsageError, CaptureError))
-"""How the traceback of a Python worker names errors that say themselves what to do."""
+"""Begins of error messages in a Python worker's traceback that already tell the user what to do."""
 _DAMAGED = f"{DamagedDatasetError.__module__}.{DamagedDatasetError.__qualname__}: "
 _UNREAD_FILE = re.compile(r"\[FAILED_READ_FILE[^\]]*\][^\n]*? file:/*(/\S+?\.parquet)")
-"""How Spark's own reader names a local file that it cannot read; stores fail for other reasons too."""
+"""Message of Spark's own reader for a local file that it cannot read; object stores fail for other reasons, too."""
 _CAUSES = (
     (
         ("No space left on device", "Errno 28"),
@@ -65,16 +65,15 @@ _CAUSES = (
         "S3 refuses the credentials of Spark's driver or of an executor: check those in the environment of both",
     ),
 )
-"""Texts that identify a cause, and the sentence for it; the first that matches decides."""
+"""Texts that identify a cause, with the sentence for it; the first match wins."""
 
 
 @contextlib.contextmanager
 def spark_failures() -> Iterator[None]:
-    """Raises SparkError for any failure of Spark in the block, DamagedDatasetError where the cause is a file of the
-    dataset; a defect of ours on the driver keeps its own exception.
+    """Raises SparkError for any failure of Spark in the block, DamagedDatasetError if the cause is a file of the
+    dataset. Other exceptions on the driver, from defects of this program, are not changed.
 
-    py4j would log a traceback for an interruption (Ctrl-C), and PySpark a query that fails, as JSON: inside the block
-    they log nothing.
+    Inside the block, py4j and PySpark log nothing: they would log a traceback for Ctrl-C, and a failed query as JSON.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -98,20 +97,20 @@ def spark_failures() -> Iterator[None]:
 
 
 def failure_sentence(error: BaseException, start: int = 0) -> str:
-    """What happened and what to do, in one sentence without the final period.
+    """Returns what happened and what to do, in one sentence without the final period.
 
-    start: the byte of the JVM's output where the job began; only a JVM that has ended is judged by its output.
+    start: byte of the JVM's output at which the job began. The output is only used if the JVM has ended.
     """
     return _system_cause(error, start) or _first_cause(_text_of(error)) or type(error).__name__
 
 
 def is_of_system(error: BaseException) -> bool:
-    """Whether Spark failed because of the machine, the storage or the JVM, and not because of what it was to do."""
+    """Whether Spark failed because of the machine, the storage or the JVM, and not because of the query."""
     return _is_interruption(error) or _system_cause(error, 0) is not None
 
 
 def _system_cause(error: BaseException, start: int) -> str | None:
-    """The sentence about the cause outside of the job; None where it is the job itself."""
+    """Returns the sentence about a cause outside of the job; None if the cause is the job itself."""
     jvm = current_jvm()
     ended = exit_cause(jvm) if jvm is not None and _is_connection_lost(error) else None
     evidence = _text_of(error)
@@ -126,8 +125,8 @@ def _system_cause(error: BaseException, start: int) -> str | None:
 
 
 def _damage(text: str) -> str | None:
-    """The sentence about the file of a dataset that a Python worker, or Spark's own reader, could not read; None where
-    none is the cause."""
+    """Returns the sentence about the file of a dataset that a Python worker, or Spark's own reader, could not read;
+    None if that is not the cause."""
     said = re.search(rf"{re.escape(_DAMAGED)}(\S.*)", text)
     if said:
         return said[1].strip()
@@ -151,7 +150,7 @@ def _is_connection_lost(error: BaseException) -> bool:
 
 
 def _text_of(error: BaseException) -> str:
-    """The message of the exception with the stack trace of the JVM, as far as both can still be asked for."""
+    """Returns the message of the exception with the stack trace of the JVM, as far as they are still available."""
     stack = getattr(error, "_stackTrace", None) or ""
     try:
         return f"{error}\n{stack}"
@@ -160,7 +159,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def _first_cause(text: str) -> str:
-    """The exception of a Python worker, else the innermost cause that a JVM's stack trace names, else the first
+    """Returns the exception of a Python worker, else the innermost cause in the JVM's stack trace, else the first
     line."""
     raised = re.findall(r"^Traceback .*\n(?:[ \t].*\n|\n)*(\S.*)", text, re.MULTILINE)
     if raised:
@@ -181,7 +180,7 @@ class _WithoutPy4j(logging.Filter):
 
 @contextlib.contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """py4j logs with the root logger, which writes to standard error: keep that out of the block."""
+    """Suppresses the log messages of py4j in the block, which it writes to standard error through the root logger."""
     root, own, py4j_filter = logging.getLogger(), logging.getLogger("py4j"), _WithoutPy4j()
     propagated = own.propagate
     root.addFilter(py4j_filter)
@@ -195,7 +194,7 @@ def _quiet_py4j() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_queries() -> Iterator[None]:
-    """PySpark logs each query that fails to standard error: keep that out of the block."""
+    """Suppresses PySpark's log messages in the block, which it writes to standard error for each failed query."""
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]

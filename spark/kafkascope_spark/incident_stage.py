@@ -1,8 +1,8 @@
-"""The third stage of the story job: what failed, from everything that the first two stages found.
+"""The third stage of the story job: makes the incidents from the rows of the first two stages.
 
-One task: an incident may concern every client and every broker. Its input is what stalled or failed, never what
-went well, and last a row for each client, of which it keeps those that stalled, failed or left. It writes the
-incidents, the rows that belong to them, and the restarts of brokers; and gives the reports of all stages.
+It is one task, because an incident may concern all clients and brokers. Its input is rows of stalls and failures, and
+last a row for each client, of which it keeps those that stalled, failed or left. It writes the incidents, the rows that
+belong to them, and the restarts of brokers, and returns the reports of all stages.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,12 +28,12 @@ FOUND = pa.schema(
         (BODY, pa.binary()),
     ]
 )
-"""Rows that go from the second stage to the third, in FOUND_ORDER (job.IncidentPlace). body: the row (stage_rows)."""
+"""Rows between the second and the third stage, in FOUND_ORDER (job.IncidentPlace). body: the row (stage_rows)."""
 FOUND_ORDER = ("cluster", "order", "ts_ns", "id")
 
 
 def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that a Spark worker runs over the second stage's rows, in FOUND_ORDER; it gives REPORTS."""
+    """Returns the function that a Spark worker runs over the second stage's rows, in FOUND_ORDER. It yields REPORTS."""
 
     def write_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
         writer = StoryWriter(run)

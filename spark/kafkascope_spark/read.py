@@ -1,4 +1,4 @@
-"""The dataset's tables as DataFrames, with the contract's schema: no job is run to infer one."""
+"""Loads the tables of a dataset as DataFrames with their declared schemas, so that no job has to infer one."""
 
 from collections.abc import Sequence
 
@@ -23,11 +23,11 @@ _ATOMS: dict[pa.DataType, t.DataType] = {
 
 
 _VERIFIED = "parquet.page.verify-checksum.enabled"
-"""Spark's reader compares the checksums of the pages that it reads."""
+"""Setting with which Spark's reader verifies the checksums of pages."""
 
 
 def spark_type(arrow: pa.DataType) -> t.DataType:
-    """The Spark type of a contract's Arrow type. Raises TypeError for one that the contract does not use."""
+    """Returns the Spark type of an Arrow type. Raises TypeError for types that no table uses."""
     if arrow in _ATOMS:
         return _ATOMS[arrow]
     if pa.types.is_timestamp(arrow):
@@ -40,13 +40,13 @@ def spark_type(arrow: pa.DataType) -> t.DataType:
 
 
 def spark_schema(schema: pa.Schema) -> t.StructType:
-    """The Spark schema of a contract's Arrow schema; every column may be null."""
+    """Returns the Spark schema of an Arrow schema; every column may be null."""
     return t.StructType([t.StructField(f.name, spark_type(f.type)) for f in schema])
 
 
 def empty(session: SparkSession, schema: t.StructType) -> DataFrame:
-    """A DataFrame of the schema without rows. Spark sees so much while it plans, and drops what would be joined with
-    it; one made of a list would have Python workers started for it."""
+    """Returns a DataFrame of the schema without rows. It is made by SQL, so that Spark knows at planning that it is
+    empty and drops joins with it; one made from a list would start Python workers."""
     columns = ", ".join(f"cast(null as {field.dataType.simpleString()}) as `{field.name}`" for field in schema)
     return session.sql(f"select {columns} where false")
 
@@ -54,9 +54,9 @@ def empty(session: SparkSession, schema: t.StructType) -> DataFrame:
 def load_table(
     session: SparkSession, dataset: Dataset, name: str, schema: t.StructType, folder: str | None = None
 ) -> DataFrame:
-    """A table by its name in the manifest, as `requests` or `stories/clients`, with the columns of the schema; without
-    rows where the dataset lacks it. Of a dataset of one cluster (Dataset.of_cluster), its rows. folder: only rows of
-    files in one of that name."""
+    """Loads a table by its name in the manifest, such as `requests` or `stories/clients`, with the columns of the
+    schema; without rows if the dataset lacks it. If the dataset is limited to one cluster (Dataset.of_cluster), only
+    rows of that cluster. folder: if given, only rows of files in folders of that name."""
     files = dataset.spark_uris(name, folder)
     if not files:
         return empty(session, schema)

@@ -1,6 +1,6 @@
-"""The second stage of the story job: the machines over what several clients share, one key after the other
-(stories.job). Rows from which the incidents are made go on, with the reports of what was written; all others are
-written."""
+"""The second stage of the story job: runs the machines over keys that several clients share, one key after the other
+(stories.job). Rows from which the incidents are made go to the next stage, with the reports of written files; all
+others are written."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
@@ -22,13 +22,13 @@ from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.task_reports import REPORT, TaskReport
 
 Key = tuple[str, str]
-"""Kind of a key, and the key."""
+"""Kind of the key, and the key."""
 Events = Iterator[tuple[Origin, Any]]
 
 
 def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers run over each partition of the first stage's rows, sorted; it gives rows of
-    FOUND."""
+    """Returns the function that Spark's workers run over each sorted partition of the first stage's rows. It yields
+    rows of FOUND."""
 
     def follow_keys(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
@@ -55,7 +55,7 @@ def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
 def _found(rows: Iterable[Made], writer: StoryWriter, cluster: str) -> pa.RecordBatch:
-    """The rows that go on to the incidents; the others are written."""
+    """Returns the rows for the incidents, and writes the others."""
     found = []
     for row in rows:
         if is_written(row):
@@ -66,7 +66,7 @@ def _found(rows: Iterable[Made], writer: StoryWriter, cluster: str) -> pa.Record
 
 
 def by_key(batch: pa.RecordBatch) -> Iterator[tuple[Key, Events]]:
-    """The events of each key of a batch (client_stage.SHARED)."""
+    """Yields the events of each key of a batch (client_stage.SHARED)."""
     keys = zip(*(values_of(batch.column(name)) for name in ("key_kind", "key")), strict=True)
     for key, events in groupby(zip(keys, _events(batch), strict=True), key=itemgetter(0)):
         yield key, map(itemgetter(1), events)

@@ -1,11 +1,11 @@
-"""The one Spark job of the stories: read events, sort them by client address, run the machines over clients; sort what
-clients share by group, transactional id, topic-partition, server and cause, run the machines over these; bring what
-failed or stalled together, and make incidents of it.
+"""The Spark job of the stories: reads events, sorts them by client address and runs the machines over clients; sorts
+rows that clients share by group, transactional id, topic-partition, server and cause and runs the machines over these;
+collects stalls and failures and makes incidents from them.
 
-Three exchanges: a group has to know which client a connection belongs to, and that is known once all connections of an
-address are; an incident concerns several groups, clients and servers. The plan is the same at any size. Memory is that
-of Spark's sort, which goes to disk, of one client's, group's or server's open state, and of what failed. The tables are
-written by the tasks (story_writer); what comes back are the names of files.
+There are three exchanges: a group needs the client of each connection, which is known only when all connections of an
+address are; and an incident concerns several groups, clients and servers. The plan is the same at any size. Memory is
+that of Spark's sort, which uses the disk, of the open state of one client, group or server, and of the failures. The
+tasks write the tables (story_writer) and return only the names of files.
 """
 
 from typing import TYPE_CHECKING
@@ -39,14 +39,14 @@ TO_ONE = Exchange((), FOUND_ORDER)
 def write_client_and_group_stories(
     session: "SparkSession", run: StoryRun
 ) -> "tuple[dict[str, tuple[DatasetFile, ...]], tuple[FailedPart, ...]]":
-    """Run the job. Returns the files of each of TABLES, by its name in the manifest, which are not committed, and the
-    parts that failed."""
+    """Runs the job. Returns the files of each of TABLES by its name in the manifest, which are not committed yet, and
+    the failed parts."""
     reports = reports_of(story_files(session, run).toArrow())
     return listed(run.dataset, run.run_id, reports, TABLES), failed_parts_of(reports)
 
 
 def story_files(session: "SparkSession", run: StoryRun) -> "DataFrame":
-    """The files that the job writes (task_reports.REPORTS). Lazy."""
+    """Returns the reports of the files that the job writes (task_reports.REPORTS). Lazy."""
     splits = splits_of(run.dataset)
     events = session.range(0, len(splits), 1, max(len(splits), 1)).mapInArrow(
         event_reader(run.dataset, splits), spark_schema(EVENT_ROWS)

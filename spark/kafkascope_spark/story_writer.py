@@ -1,8 +1,8 @@
-"""How story tables get onto storage: the worker that makes a partition's rows writes them.
+"""Writes story tables: the worker that makes the rows of a partition also writes them.
 
-Of a client's start come some twenty rows, and of many clients more than anything else that the stories make: they pass
-neither the JVM nor the driver. Each task writes files under names that no other task or attempt has, and reports them;
-they are part of the dataset once the driver has listed them in the manifest (NewDataset.commit).
+The start of a client makes about twenty rows, and with many clients these are most rows of the stories, so rows pass
+neither the JVM nor the driver. Each task writes files with names that no other task or attempt uses, and reports them;
+they are part of the dataset when the driver has listed them in the manifest (NewDataset.commit).
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from kafkascope_spark.task_reports import TaskReport, of_failed, of_file
 
 BATCH_ROWS = 4_096
 HELD_BYTES = 96 << 20
-"""What a task holds of rows that wait to be sorted; more go into another file."""
+"""Largest size of rows that a task holds to sort them; further rows go into another file."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryRun:
-    """What every task of a run knows. capture_ns: first and last packet of the capture; run_id: unlike any other
-    run's; stall_ms: from which length on a wait is a stall; has_several_clusters: whether the dataset has
-    more than one; cluster: that of a run over one."""
+    """Facts about a run for all its tasks. capture_ns: first and last packet of the capture; run_id: unique id of the
+    run; stall_ms: shortest wait that counts as a stall; has_several_clusters: whether the dataset has several clusters;
+    cluster: the cluster of a run over one."""
 
     dataset: Dataset
     capture_ns: tuple[int, int]
@@ -44,23 +44,23 @@ class StoryRun:
 
     @property
     def stall_limits(self) -> StallLimits:
-        """What makes a wait a stall."""
+        """Limits from which on a wait is a stall."""
         return StallLimits(self.capture_ns[1], self.stall_ms * 1_000_000, self.dataset.manifest.uncovered)
 
     def surroundings(self, failed_parts: FailedParts) -> Surroundings:
-        """What its machines may know. failed_parts: those of the task."""
+        """Returns the facts that the machines need. failed_parts: failed parts of the task."""
         return Surroundings(self.capture_ns, self.stall_limits, failed_parts)
 
 
 class StoryWriter:
-    """Writes rows of story tables: those of one task. held_bytes: what it holds before it writes."""
+    """Writes rows of story tables of one task. held_bytes: size of rows that it holds before it writes."""
 
     def __init__(self, run: StoryRun, held_bytes: int = HELD_BYTES) -> None:
         self._run = run
         self._most_bytes = held_bytes
         self._part, self._attempt = _task()
         self._tables: dict[str, Table] = {}
-        """The tables of which it has taken rows."""
+        """Tables of which it has taken rows."""
         self._rows: dict[str, list[StoryRow]] = defaultdict(list)
         self._held: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._held_bytes = 0
@@ -68,39 +68,39 @@ class StoryWriter:
         self._reports: list[TaskReport] = []
         self._cluster = NO_CLUSTER
         self.failed_parts = FailedParts()
-        """What fails in the task."""
+        """Failed parts of the task."""
 
     def begin_cluster(self, cluster: str) -> None:
-        """What is taken from now on is of this cluster."""
+        """Sets the cluster of the rows that follow."""
         self._to_columns()
         self._cluster = cluster
 
     def take(self, row: StoryRow) -> None:
-        """Add a row of a table."""
+        """Adds a row of a table."""
         rows = self._rows[row.TABLE.name]
         rows.append(row)
         if len(rows) >= BATCH_ROWS:
             self._to_columns()
 
     def take_batch(self, table: Table, batch: pa.RecordBatch) -> None:
-        """Add rows of a table that are columns already, with or without its `*_ts` columns."""
+        """Adds a batch of rows of a table, with or without its `*_ts` columns."""
         self._hold(table, self._of_cluster(table, batch))
 
     def close(self) -> list[TaskReport]:
-        """Write what is left. Returns what the task reports: all files that were written, and the parts that failed."""
+        """Writes the remaining rows. Returns the reports of the task: all written files and the failed parts."""
         self._to_columns()
         self._write()
         return [*self._reports, *(of_failed(part) for part in self.failed_parts.taken())]
 
     def _to_columns(self) -> None:
-        """Rows as columns need some tenth of the memory."""
+        """Converts the held rows to columns, which need about a tenth of the memory."""
         for rows in self._rows.values():
             if rows:
                 self._hold_rows(rows[0].TABLE, rows)
                 rows.clear()
 
     def _hold_rows(self, table: Table, rows: list[StoryRow]) -> None:
-        """Holds rows as columns, without those that hold what a column cannot."""
+        """Holds rows as columns; rows with values that do not fit a column are dropped as failed parts."""
         batch = FailedParts().value("", "", None, lambda: self._batch_of(table, rows))
         if batch is not None:
             self._hold(table, batch)
@@ -113,7 +113,7 @@ class StoryWriter:
         return self._of_cluster(table, batch_of_rows(type(rows[0]), rows))
 
     def _of_cluster(self, table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch in the table's schema."""
+        """Returns the batch in the table's schema."""
         salt = self._cluster if self._run.has_several_clusters else ""
         return in_schema(table, batch, self._cluster, salt)
 
@@ -142,8 +142,8 @@ class StoryWriter:
 
 
 def in_schema(table: Table, batch: pa.RecordBatch, cluster: str, salt: str = "") -> pa.RecordBatch:
-    """The batch in the table's schema: each `*_ts` column is made from the `*_ns` column of its name. cluster: that of
-    the rows; salt: what their ids hash beside what they hash already; nothing where it is empty."""
+    """Returns the batch in the table's schema. Each `*_ts` column is made from the `*_ns` column of the same name.
+    cluster: cluster of the rows; salt: text that is hashed into their ids; ids stay unchanged if it is empty."""
     columns = list(_columns(table, batch, cluster))
     if salt:
         columns = [
@@ -154,7 +154,7 @@ def in_schema(table: Table, batch: pa.RecordBatch, cluster: str, salt: str = "")
 
 
 def _salted(ids: pa.Array, salt: str) -> pa.Array:
-    """Ids of a story, as `incident-0123456789abcdef`, or lists of them, that hash the salt too."""
+    """Returns ids of a story, such as `incident-0123456789abcdef`, or lists of them, with the salt hashed in."""
     if pa.types.is_list(ids.type):
         return pa.ListArray.from_arrays(ids.offsets, _salted(ids.values, salt), type=ids.type, mask=ids.is_null())
     coded = ids.dictionary_encode()
@@ -179,7 +179,7 @@ def _columns(table: Table, batch: pa.RecordBatch, cluster: str) -> Iterator[pa.A
 
 
 def _task() -> tuple[int, int]:
-    """Partition and attempt of the Spark task; zeros outside of one."""
+    """Returns partition and attempt of the Spark task; zeros outside of a task."""
     from pyspark import TaskContext
 
     task = TaskContext.get()

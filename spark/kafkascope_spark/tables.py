@@ -1,7 +1,7 @@
-"""`Tables`: the tables of one dataset as DataFrames, for what is concluded across clients (findings).
+"""`Tables`: the tables of one dataset as DataFrames, for the queries of findings.
 
-Each is read with the contract's schema: no job infers one. A dataset of a small capture has few, small files; there a
-table is one partition, so that grouping and sorting it need no shuffle.
+Each table is read with its declared schema, so that no job has to infer one. A table of a small capture is one
+partition, so that grouping and sorting it need no shuffle.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from kafkascope_analyzer.dataset.tables.events import EVENTS, KIND_FOLDER, KINDS
 from kafkascope_spark.read import empty, load_table, spark_schema
 
 SMALL_REQUESTS = 1_000_000
-"""Below so many requests one partition holds a table."""
+"""With fewer requests than this, a table is one partition."""
 
 
 @dataclass(frozen=True)
@@ -31,32 +31,33 @@ class Tables:
 
     @cached_property
     def n_requests(self) -> int:
-        """How many requests there are."""
+        """Number of requests."""
         return self.dataset.rows(REQUESTS.name)
 
     @property
     def capture_ns(self) -> tuple[int, int]:
-        """First and last packet of the capture; zeros without packets."""
+        """Times of the first and last packet of the capture; zeros without packets."""
         return self.dataset.capture_span or (0, 0)
 
     @property
     def small(self) -> bool:
-        """Whether one partition holds a table."""
+        """Whether a table is one partition."""
         return self.n_requests < SMALL_REQUESTS
 
     def __getitem__(self, table: Table) -> DataFrame:
-        """The table with the contract's columns; without rows where the dataset lacks it."""
+        """Returns the table with all declared columns; without rows if the dataset lacks it."""
         return self.columns(table, table.schema.names)
 
     def columns(self, table: Table, names: Sequence[str]) -> DataFrame:
-        """Some columns of a table."""
+        """Returns some columns of a table."""
         schema = spark_schema(pa.schema([table.schema.field(name) for name in names]))
         return self._sized(load_table(self.session, self.dataset, table.stored_as, schema))
 
     def messages(self, name: str, columns: str) -> DataFrame:
-        """Messages of one kind, as `JoinGroup/request`; columns: a Spark DDL of the fields wanted, nested ones too.
+        """Returns messages of one kind, such as `JoinGroup/request`. columns: Spark DDL of the wanted fields, including
+        nested ones.
 
-        Without rows where the dataset has none. A field that no message of the dataset has is null.
+        Without rows if the dataset has none. A field that no message of the dataset has is null.
         """
         schema = t.DataType.fromDDL(columns)
         if not isinstance(schema, t.StructType):
@@ -64,7 +65,8 @@ class Tables:
         return self._sized(load_table(self.session, self.dataset, f"messages/{name}", schema))
 
     def events(self, kind: str, names: Sequence[str]) -> DataFrame:
-        """Events of one kind: conn_id and fields of the kind's struct (dataset.tables.events.KINDS), as columns."""
+        """Returns events of one kind: conn_id and fields of the kind's struct (dataset.tables.events.KINDS), as
+        columns."""
         fields = [KINDS[kind].field(name) for name in names if name != "conn_id"]
         schema = pa.schema([("conn_id", pa.string()), (kind, pa.struct(fields))])
         rows = load_table(self.session, self.dataset, EVENTS.name, spark_schema(schema), f"{KIND_FOLDER}{kind}")
@@ -72,7 +74,7 @@ class Tables:
         return self._sized(rows.select(*columns))
 
     def empty(self, table: Table) -> DataFrame:
-        """The table's columns without rows."""
+        """Returns the table's columns without rows."""
         return empty(self.session, spark_schema(table.schema))
 
     def _sized(self, rows: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""What the tasks of a job tell the driver: the files that they wrote, and the parts that failed in them."""
+"""`TaskReport`: reports of tasks to the driver about the files that they wrote and the parts that failed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from kafkascope_spark.stories.stage_rows import StageRow
 
 @dataclass(frozen=True, slots=True)
 class TaskReport(StageRow):
-    """A file that a task wrote; or, in failed and nothing else, parts that failed in it."""
+    """Report of a file that a task wrote, or of failed parts; in the latter case only `failed` is set."""
 
     table: str | None
     path: str | None
@@ -27,48 +27,48 @@ class TaskReport(StageRow):
 
     @property
     def file(self) -> DatasetFile | None:
-        """The file as the manifest lists it."""
+        """Returns the entry of the file for the manifest; None for a report of failed parts."""
         if self.path is None or self.rows is None or self.bytes is None:
             return None
         return DatasetFile(self.path, self.rows, self.bytes, self.footer_crc32)
 
 
 REPORT = "report"
-"""Key kind of the reports that a stage passes on."""
+"""Key kind of reports that a stage passes on."""
 REPORTS = pa.schema(list(arrow_type(TaskReport)))
 
 
 def of_file(table: Table, file: DatasetFile) -> TaskReport:
-    """The report of a file of a table."""
+    """Returns the report of a file of a table."""
     return TaskReport(table.name, file.path, file.rows, file.bytes, file.footer_crc32, None)
 
 
 def of_failed(part: FailedPart) -> TaskReport:
-    """The report of parts that failed."""
+    """Returns the report of failed parts."""
     return TaskReport(None, None, None, None, None, part)
 
 
 def batch_of_reports(reports: Sequence[TaskReport]) -> pa.RecordBatch:
-    """Reports as rows of REPORTS."""
+    """Returns reports as rows of REPORTS."""
     return batch_of_rows(TaskReport, reports)
 
 
 def reports_of(rows: pa.Table) -> list[TaskReport]:
-    """The reports of rows of REPORTS."""
+    """Returns the reports from rows of REPORTS."""
     return [report for batch in rows.to_batches() for report in rows_of_batch(TaskReport, batch)]
 
 
 def failed_parts_of(reports: Iterable[TaskReport]) -> tuple[FailedPart, ...]:
-    """The parts that failed in the tasks."""
+    """Returns the parts that failed in the tasks."""
     return joined_parts(report.failed for report in reports if report.failed is not None)
 
 
 def listed(
     dataset: Dataset, run_id: str, reports: Iterable[TaskReport], tables: Sequence[Table]
 ) -> dict[str, tuple[DatasetFile, ...]]:
-    """The files of each table as the manifest lists them, in the order of their names.
+    """Returns the entries of the files of each table for the manifest, sorted by name.
 
-    A table without rows gets a file without rows, so that it can be read like any other.
+    A table without rows gets a file without rows, so that it can be read like any other table.
     """
     found: dict[str, list[DatasetFile]] = {table.name: [] for table in tables}
     for report in reports:

@@ -1,10 +1,10 @@
-"""The process that Spark's Python workers are forked from, with what they need loaded once.
+"""The process from which Spark's Python workers are forked, with the modules that they need already loaded.
 
-Spark's own (pyspark.daemon) loads nothing, so that each worker reads pyarrow and the stories' modules for itself:
-more than a second of processor and 60 MB each. It shies away from threads that run at the time of a fork; here there
-are none but jemalloc's, which pyarrow brings and which knows forks. What is loaded is frozen: a worker's garbage
-collector does not touch, and so copy, the pages it shares. Named by `spark.python.daemon.module` in the embedded
-session only: a cluster's workers may lack this package until they are given it.
+Spark's own daemon (pyspark.daemon) loads nothing, so each worker loads pyarrow and the modules of the stories by
+itself: more than a second of processor time and 60 MB each. It avoids threads at the time of a fork; here the only
+threads are those of pyarrow's jemalloc, which supports forks. The loaded objects are frozen, so that a worker's garbage
+collector does not touch, and thereby copy, the shared pages. Only the embedded session uses it
+(`spark.python.daemon.module`): workers of a cluster may lack this package until it is sent to them.
 """
 
 import gc

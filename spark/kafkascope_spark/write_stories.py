@@ -1,5 +1,5 @@
-"""`write_stories`: rebuilds on Spark what clients, groups and transactions did, from a dataset's events, and writes the
-story tables."""
+"""`write_stories`: makes the story tables of clients, groups and transactions from a dataset's events on Spark, and
+writes them."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def _unheeded(stage: str) -> None:
-    """Takes the name of a stage that nobody asked for."""
+    """Ignores the name of a stage."""
 
 
 def write_stories(
@@ -48,10 +48,10 @@ def write_stories(
     stall_ms: int = DEFAULT_STALL_MS,
     stage: "Callable[[str], None]" = _unheeded,
 ) -> None:
-    """Write the story tables of a dataset (stories.tables.STORY_TABLES); older ones are replaced at the end, at once.
+    """Writes the story tables of a dataset (stories.tables.STORY_TABLES). Older ones are replaced together at the end.
 
-    uri: the dataset, a local path or a URI that Spark's executors reach too; other arguments as of `make_stories`.
-    Raises UsageError when there is no such dataset or no session can be opened.
+    uri: the dataset, a local path or a URI that Spark's executors can reach, too; other arguments: see `make_stories`.
+    Raises UsageError if there is no such dataset or no session can be opened.
     """
     before = Dataset.open(uri)
     with NewDataset(before.storage) as new:
@@ -68,12 +68,12 @@ def make_stories(
     stall_ms: int = DEFAULT_STALL_MS,
     stage: "Callable[[str], None]" = _unheeded,
 ) -> Dataset:
-    """Write the files of a dataset's stories, and return the dataset with them; it is not committed.
+    """Writes the files of a dataset's stories, and returns the dataset with them, which is not committed.
 
-    dataset: its files are read where they are, whether it is committed yet or not. master: a Spark master; remote: a
-    Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that
-    are not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
-    Raises UsageError when no session can be opened.
+    dataset: committed or not; its files are read in place. master: a Spark master; remote: a Spark Connect server; with
+    neither, `SPARK_REMOTE` if that is set, else Spark inside this process. ignored: rules that are not run; stall_ms:
+    shortest wait that counts as a stall; stage: called with the name of each stage when it begins. Raises UsageError if
+    no session can be opened.
     """
     size = size_for_requests(dataset.rows(REQUESTS.name))
     session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
@@ -81,7 +81,7 @@ def make_stories(
     from kafkascope_spark.story_job import write_client_and_group_stories
     from kafkascope_spark.tables import Tables
 
-    # Under the run that writes the dataset, the mark of that run names these files too.
+    # With the id of the run that writes the dataset, the mark of that run covers these files, too.
     run_id = dataset.unfinished_run or new_run_id()
     run = StoryRun(dataset, dataset.capture_span or (0, 0), run_id, stall_ms, len(dataset.clusters) > 1)
     stage("Spark: clients, groups, transactions, stalls, incidents")
@@ -99,10 +99,10 @@ def make_stories(
 def write_findings(
     tables: "Tables", run: StoryRun, ignored: Collection[str] = (), file_reads: "FileReads | None" = None
 ) -> "tuple[Files, tuple[FailedPart, ...]]":
-    """Ask the rules that are not ignored, and write what they find. tables: with the stories of this run;
-    file_reads: as of Preconditions. Returns the files, which are not committed, and the rules that failed.
+    """Runs the rules that are not ignored, and writes their findings. tables: tables with the stories of this run;
+    file_reads: see Preconditions. Returns the files, which are not committed, and the rules that failed.
 
-    The rules are asked about one cluster after the other: rows of two never meet in a query.
+    The rules run over one cluster after the other, so that no query joins rows of two clusters.
     """
     from kafkascope_spark.stories.findings.registry import RULES
 
@@ -120,7 +120,7 @@ def write_findings(
 def _findings(
     tables: "Tables", run: StoryRun, rules: "Sequence[Rule]", failed: FailedParts, file_reads: "FileReads | None"
 ) -> "list[TaskReport]":
-    """What the tasks report that write the findings of the run's cluster."""
+    """Returns the reports of the tasks that write the findings of the run's cluster."""
     from kafkascope_spark.queries.failing import reports_of_working
     from kafkascope_spark.queries.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
@@ -139,8 +139,8 @@ def _findings(
 def findings_stage(
     run: StoryRun, dataset: Dataset, detectors: "Detectors"
 ) -> "Callable[[Batches], Iterator[pa.RecordBatch]]":
-    """The function that a Spark worker runs over transform.found_facts: it writes the findings, and gives the files.
-    dataset: with the incidents and stalls of this run."""
+    """Returns the function that a Spark worker runs over transform.found_facts. It writes the findings and yields the
+    reports of the files. dataset: dataset with the incidents and stalls of this run."""
     from kafkascope_spark.queries.finding_rows import finding_writer
     from kafkascope_spark.stories.findings.causes import causes_in
 

@@ -3,10 +3,10 @@
     spark.dataSource.register(KafkascopeDataSource)
     spark.read.format("kafkascope").option("table", "requests").load("s3://captures/*.pcap.zst")
 
-source          the data source: what `load` and the options name
+source          the data source, which `load` and the options configure
 read_options    the options
 reader          partitions, and the rows of each
-capture_points  which captures are read together
+capture_points  grouping of captures that are read together
 """
 
 from kafkascope_spark.data_source.source import KafkascopeDataSource

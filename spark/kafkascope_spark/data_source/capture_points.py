@@ -1,9 +1,9 @@
-"""Which captures are read together: those of one capture point, so that a connection that goes on in the next file is
-one.
+"""Groups captures that are read together: those of one capture point, so that a connection that continues in the next
+file is not divided.
 
-Names decide, because a partition is planned before anything is read: the files of one folder whose names differ only in
-their numbers belong together, as `tcpdump -C` counts them and `-G` dates them. Where such files overlap in time, ingest
-itself tells the capture points apart.
+File names decide, because partitions are planned before anything is read: files of one folder whose names differ only
+in their numbers belong together, as `tcpdump -C` numbers them and `-G` dates them. If such files overlap in time,
+ingest itself distinguishes the capture points.
 """
 
 import re
@@ -15,7 +15,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def capture_points(captures: Sequence[CapturePlace]) -> list[tuple[CapturePlace, ...]]:
-    """The captures of each point, in the order of the first of them."""
+    """Returns the captures of each point, in the order of the first of them."""
     points: dict[tuple[str, str], list[CapturePlace]] = {}
     for capture in captures:
         folder, _, name = str(capture).rpartition("/")

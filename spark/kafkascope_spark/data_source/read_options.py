@@ -17,13 +17,14 @@ _TABLES = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
 TABLE, RECORDS, HOSTS = "table", "records", "hosts"
 _OPTIONS = (TABLE, RECORDS, HOSTS)
 _PLACES = frozenset({"path", "paths"})
-"""What `load` was given; Spark puts it among the options."""
+"""Keys of the arguments of `load`, which Spark adds to the options."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """table: to read, `requests` where none is named. detail: how much of the records ingest writes (`records`).
-    hosts: names and addresses of brokers (`hosts`, a file on the driver's machine)."""
+    """Parsed options. table: table to read, `requests` by default; detail: level of detail of records that ingest
+    writes (option `records`); hosts: names and addresses of brokers (option `hosts`, a file on the driver's
+    machine)."""
 
     table: Table
     detail: RecordDetail = RecordDetail.COUNTS
@@ -31,12 +32,12 @@ class ReadOptions:
 
     @property
     def is_story(self) -> bool:
-        """Whether the table is one that the stories write."""
+        """Whether the table is one of the stories."""
         return self.table.folder == STORIES
 
     @property
     def name(self) -> str:
-        """The name of the table in a manifest."""
+        """Name of the table in a manifest."""
         return self.table.stored_as
 
     def check_capture_table(self) -> None:
@@ -48,13 +49,13 @@ class ReadOptions:
             )
 
     def check_dataset_options(self) -> None:
-        """Raises UsageError for options of ingest: a dataset has been ingested."""
+        """Raises UsageError for options of ingest, because a dataset has already been ingested."""
         if self.detail is not RecordDetail.COUNTS or self.hosts:
             raise UsageError(f"{RECORDS} and {HOSTS} are options for captures: a dataset has been ingested already")
 
 
 def parse_options(given: Mapping[str, str]) -> ReadOptions:
-    """The options as the user gave them. Raises UsageError, which lists what there is."""
+    """Parses the user's options. Raises UsageError, which lists the possible values."""
     for name in given:
         if name.lower() not in _PLACES and name.lower() not in _OPTIONS:
             raise UsageError(

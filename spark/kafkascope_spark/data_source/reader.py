@@ -1,14 +1,14 @@
-"""The readers of the data source: what a partition is, and how a task gives its rows.
+"""The readers of the data source: their partitions, and the rows of each.
 
-A partition of captures is a capture point. Its task ingests the captures in one process into a temporary folder of its
-own, gives the rows of the table, and removes the folder. A partition of a dataset is a file of the table.
+A partition of captures is a capture point. Its task ingests the captures in one process into its own temporary folder,
+returns the rows of the table, and removes the folder. A partition of a dataset is a file of the table.
 
-A reader holds nothing of a query, and has no `pushFilters`: Spark (4.1 to 4.3) keeps the reader that has taken over the
+A reader holds no state of a query, and has no `pushFilters`: Spark (4.1 to 4.3) keeps the reader that has accepted the
 conditions of one query, with its partitions, for every later query of the same DataFrame and of views over it
 (PythonScanBuilder.pushFilters sets the read plan of the table that they share), which would then miss rows.
 
-Spark plans each query in a new Python process that imports this module. What only a task needs to ingest, the kernels
-above all, is imported there.
+Spark plans each query in a new Python process that imports this module. Modules that only a task needs to ingest, above
+all the kernels, are imported in the task.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,14 +40,14 @@ class _TableFile(InputPartition):
 
 
 class _TableReader(DataSourceReader):
-    """What both readers share: the table and its columns."""
+    """Base class of both readers, with the table and its columns."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._columns = schema.fieldNames()
 
     def _rows(self, dataset: Dataset) -> Iterator[pa.RecordBatch]:
-        """The rows of the wanted columns, with the types that Spark expects."""
+        """Yields the rows of the wanted columns, with the types that Spark expects."""
         contract = self._options.table.schema
         schema = pa.schema([contract.field(name).with_nullable(True) for name in self._columns])
         for batch in dataset.batches(self._options.name, self._columns):
@@ -55,7 +55,7 @@ class _TableReader(DataSourceReader):
 
 
 class DatasetReader(_TableReader):
-    """Reads a table of a dataset, a partition a file."""
+    """Reads a table of a dataset, with one partition per file."""
 
     def __init__(self, options: ReadOptions, schema: StructType, place: str) -> None:
         super().__init__(options, schema)
@@ -65,18 +65,19 @@ class DatasetReader(_TableReader):
         self._storage, self._files = dataset.storage, dataset.manifest.files[options.name]
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The files of the table."""
+        """Returns a partition for each file of the table."""
         return [_TableFile(file) for file in self._files]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a file. partition: that of no file has no rows (Spark plans one where there is none)."""
+        """Yields the rows of a file. partition: a partition without a file has no rows (Spark plans one if there are no
+        files)."""
         if isinstance(partition, _TableFile):
             only = Manifest({self._options.name: (partition.file,)}, {})
             yield from self._rows(Dataset(self._storage, only))
 
 
 class CaptureReader(_TableReader):
-    """Ingests captures and reads a table of what comes of it, a partition a capture point."""
+    """Ingests captures and reads a table of the result, with one partition per capture point."""
 
     def __init__(self, options: ReadOptions, schema: StructType, places: Sequence[str]) -> None:
         super().__init__(options, schema)
@@ -86,11 +87,11 @@ class CaptureReader(_TableReader):
                 raise UsageError(f"{capture}: Spark's tasks cannot read standard input or a pipe: name a file")
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The capture points."""
+        """Returns a partition for each capture point."""
         return [_CapturePoint(captures) for captures in capture_points(self._captures)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a capture point. Raises CaptureError and UsageError as `ingest` does."""
+        """Yields the rows of a capture point. Raises CaptureError and UsageError like `ingest`."""
         if not isinstance(partition, _CapturePoint):
             return
         from kafkascope_analyzer.ingest.run import ingest

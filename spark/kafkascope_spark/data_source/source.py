@@ -1,4 +1,4 @@
-"""The data source that Spark is given. See PySpark's Python data source API (pyspark.sql.datasource)."""
+"""The data source for Spark. See PySpark's Python data source API (pyspark.sql.datasource)."""
 
 import json
 from functools import cached_property
@@ -14,23 +14,23 @@ from kafkascope_spark.read import spark_schema
 
 
 class KafkascopeDataSource(DataSource):
-    """A table of captures, which are ingested by the tasks that read them, or of a dataset.
+    """Reads a table of captures, which the reading tasks ingest, or of a dataset.
 
-    `load` takes files, folders and globs of captures, here or in a store, or one dataset; the options are those of
-    `ReadOptions`. A schema that is given to Spark may leave columns out.
+    `load` takes files, folders and globs of captures, local or in an object store, or one dataset; the options are
+    those of `ReadOptions`. A schema that is given to Spark may omit columns.
     """
 
     @classmethod
     def name(cls) -> str:
-        """The name that `format` takes."""
+        """Returns the name for `format`."""
         return "kafkascope"
 
     def schema(self) -> StructType:
-        """The columns of the table. Raises UsageError for options that do not exist."""
+        """Returns the columns of the table. Raises UsageError for unknown options."""
         return spark_schema(self._asked.table.schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader. schema: the columns that are wanted. Raises UsageError where what is asked for cannot be read."""
+        """Returns the reader. schema: the wanted columns. Raises UsageError if the table cannot be read."""
         self._check_columns(schema)
         places = self._places()
         if any(map(is_dataset, places)):
@@ -46,7 +46,7 @@ class KafkascopeDataSource(DataSource):
         return parse_options(self.options)
 
     def _places(self) -> list[str]:
-        """What `load` was given: Spark names one place `path`, and several `paths`, as JSON."""
+        """Returns the arguments of `load`: Spark passes a single one as `path`, and several as `paths`, in JSON."""
         several = json.loads(self.options.get("paths", "[]"))
         one = self.options.get("path")
         places = [*([one] if one else []), *several]

@@ -1,17 +1,17 @@
-"""Ingest by the tasks of Spark: the same run as on one machine, whose buckets lie on many.
+"""Ingest by Spark tasks: the same run as on one machine, with its buckets distributed over the executors.
 
-A first stage reads ranges of captures and puts blocks of segments, divided by bucket, into files at the dataset's
-place; a second scans the buckets, each of which reads its shares of these files; the driver learns the cluster from
-what they spilled; a third finishes the buckets. Spark carries numbers and reports, no payload: that would cost its JVM
-more than decoding does. Tasks call what the processes of one machine call (kafkascope_analyzer.workers).
+The first stage reads ranges of captures and writes blocks of segments, divided by bucket, into files in the dataset's
+storage; the second scans the buckets, each of which reads its shares of these files; the driver learns the cluster from
+their spills; the third finishes the buckets. Spark transports only numbers and reports, because payload would cost its
+JVM more than the decoding. Tasks call the same functions as the processes on one machine (kafkascope_analyzer.workers).
 
-engine        the driver's side: plans, runs the stages, fetches what is learned from
+engine        the driver's side: plans, runs the stages, fetches the spills to learn from
 read_stage    a range of a capture becomes files of blocks
-block_files   these files
-session_buckets  which sessions of TLS are of which bucket, so that its task keeps no other secrets
+block_files   the files of blocks
+session_buckets  the TLS sessions of each bucket, so that its task keeps no other secrets
 scan_stage    the shares of a bucket become message tables and a spill
 finish_stage  a spill becomes the other tables
-report_rows   what a task reports
-task_files    a task's own folder, and how its files get to the dataset's place
+report_rows   reports of tasks
+task_files    a task's own folder, and the transfer of its files to the dataset's storage
 reachable     whether the executors reach the captures and the dataset
 """

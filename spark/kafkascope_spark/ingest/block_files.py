@@ -1,13 +1,13 @@
-"""Blocks of segments as files in the run's shared spill, of which each bucket reads its own share.
+"""Blocks of segments as files in the run's shared spill, from which each bucket reads its own share.
 
 A file holds one block: the shares of the buckets, one after the other, and then the block's datagrams as an Arrow
-stream. A share is compressed with zstd, which costs less than the disk or the network that it saves, in two frames: the
-number of its segments (int64) with the columns of `Segments` as they lie in memory, widest values first, so that all
-are aligned; and the payload. In front of them is the size of the first (int64). What is read before and behind a share
-is never needed, and no byte of it passes through Spark: the JVM only carries where the shares are.
+stream. A share is compressed with zstd, which costs less than the disk or network time that it saves, in two frames:
+first the number of its segments (int64) with the columns of `Segments` as in memory, widest values first, so that all
+are aligned; then the payload. The size of the first frame (int64) precedes them. A task reads only its share, and no
+byte of it passes through Spark: the JVM transports only the positions of the shares.
 
-The files hold what was captured. So each is readable only for the user that the tasks run as, where the dataset is on a
-disk, and the driver removes them when all buckets are scanned.
+The files contain captured data. So on a disk only the user of the tasks can read them, and the driver removes them when
+all buckets are scanned.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,9 +51,11 @@ _ROW_BYTES = sum(dtype.itemsize * width for dtype, width in SEGMENT_COLUMNS.valu
 
 @dataclass(frozen=True, slots=True)
 class BlockFile:
-    """A block that a task has written. place: its file at the dataset's place; number: of its range; block: its place
-    in the range; series: None where it is known when all ranges are read; ends: int64, where the share of each bucket
-    begins, where the datagrams begin, and the file's end; sizes: int64, bytes of each bucket's share, decompressed.
+    """A block that a task has written.
+
+    place: its file in the dataset's storage; number: number of its range; block: its index in the range; series: None
+    if it is known only when all ranges are read; ends: int64, begin of each bucket's share, begin of the datagrams, and
+    end of the file; sizes: int64, decompressed bytes of each bucket's share.
     """
 
     place: str
@@ -67,7 +69,7 @@ class BlockFile:
 
 @dataclass(frozen=True, slots=True)
 class BlockSource:
-    """A block that a task reads a share of. packets_before: the packets of its capture before its range."""
+    """A block of which a task reads a share. packets_before: number of packets of its capture before its range."""
 
     place: str
     capture_id: int
@@ -76,13 +78,13 @@ class BlockSource:
 
 
 class BlockWriter:
-    """Puts one block after the other into the run's shared spill."""
+    """Writes blocks into the run's shared spill."""
 
     def __init__(self, run: TaskRun) -> None:
         self._run, self._divider = run, Divider(run.n_buckets)
 
     def write(self, block: ReadBlock, number: int, place: int, series: int | None = None) -> BlockFile:
-        """Puts a block there. number: of the range; place: of the block in it. Raises UsageError."""
+        """Writes a block. number: number of the range; place: index of the block in it. Raises UsageError."""
         shares = self._divider.shares_of(block.buf, block.segments)
         parts = [*_compressed(shares), _packed(block.datagrams)]
         ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
@@ -93,7 +95,7 @@ class BlockWriter:
 
 
 def _compressed(shares: Shares) -> Iterator[bytes]:
-    """The share of each bucket, as it is in the file."""
+    """Yields the share of each bucket in the format of the file."""
     rows, ends = shares.row_ends.tolist(), shares.byte_ends.tolist()
     columns = [getattr(shares.segments, name) for name, _ in _LAYOUT]
     zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
@@ -116,10 +118,10 @@ def _packed(datagrams: Sequence[Datagram]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The byte ranges that a bucket reads from the files of blocks: int64, one row for each file.
+    """The byte ranges that a bucket reads from the files of blocks: int64, one row per file.
 
-    shares: first byte and end of its share; sizes: bytes of the share after decompression; datagrams: their first byte
-    and end, equal where they are not read.
+    shares: first byte and end of its share; sizes: decompressed bytes of the share; datagrams: first byte and end of
+    the datagrams, equal if they are not read.
     """
 
     shares: Longs
@@ -130,10 +132,10 @@ class Spans:
 def read_blocks(
     storage: Storage, sources: Sequence[BlockSource], spans: Spans, block_bytes: int
 ) -> Iterator[ReadBlock]:
-    """The shares that a bucket has of the blocks, in their order; those of one capture that follow each other are one
-    block as long as they have block_bytes or less. A block is valid until the next. Raises UsageError.
+    """Yields a bucket's shares of the blocks, in their order. Consecutive shares of one capture are joined to blocks of
+    at most block_bytes. A block is valid until the next one. Raises UsageError.
 
-    The next block is read while the caller is at work on this one.
+    The next block is read while the caller processes the present one.
     """
     with ThreadPoolExecutor(MOST_PUT) as pool:
         shares = _Shares(pool, storage, sources, spans)
@@ -149,15 +151,15 @@ def read_blocks(
 
 
 class _Memory:
-    """Memory that serves one group of shares after the other: new memory costs the system more than decompressing into
-    it."""
+    """Memory that is reused for one group of shares after the other: allocating new memory costs more than
+    decompressing into it."""
 
     def __init__(self, n_bytes: int) -> None:
-        """n_bytes: what most groups need at the most."""
+        """Allocates the memory. n_bytes: size that is enough for most groups."""
         self._data: NDArray[np.uint8] = np.empty(n_bytes, np.uint8)
 
     def room(self, n_bytes: int) -> NDArray[np.uint8]:
-        """Room for n_bytes, not filled."""
+        """Returns memory of n_bytes, not initialized."""
         if n_bytes > len(self._data):
             self._data = np.empty(n_bytes, np.uint8)
         return self._data[:n_bytes]
@@ -165,7 +167,7 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Shares that make one block, and are being read. data: their bytes, each share's from one of `starts` on."""
+    """Shares that form one block, while they are read. data: their bytes; starts: begin of each share in data."""
 
     sources: Sequence[BlockSource]
     data: NDArray[np.uint8]
@@ -173,15 +175,14 @@ class _Group:
     reading: Sequence[Future[list[Datagram]]]
 
     def block(self) -> ReadBlock:
-        """The block, when all is read. Its segments' payload stays where it was read to."""
+        """Returns the block when all shares are read. The payload of its segments is not copied."""
         datagrams = [each for future in self.reading for each in future.result()]
         shares = [self._columns(*share) for share in zip(self.sources, self.starts, strict=True)]
         columns = {name: np.concatenate([share[name] for share in shares]) for name in SEGMENT_COLUMNS}
         return ReadBlock(self.sources[0].series, self.sources[0].capture_id, self.data, Segments(**columns), datagrams)
 
     def _columns(self, source: BlockSource, start: int) -> dict[str, NDArray[Any]]:
-        """The columns of the segments of a share, with the offsets and numbers that they have in the block and in the
-        capture."""
+        """Returns the columns of a share's segments, with offsets into the block and packet numbers of the capture."""
         at = start + _COUNT_BYTES
         n = int(self.data[start:at].view(np.int64)[0])
         columns = {}
@@ -197,7 +198,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """The shares of a bucket, read by the threads of a pool."""
+    """Reads the shares of a bucket with a pool of threads."""
 
     pool: ThreadPoolExecutor
     storage: Storage
@@ -205,7 +206,7 @@ class _Shares:
     spans: Spans
 
     def begin(self, group: Sequence[int], memory: _Memory) -> _Group:
-        """Begins to read a group of shares."""
+        """Starts to read a group of shares."""
         sizes = self.spans.sizes[group]
         ends = np.cumsum(-(-sizes // _COUNT_BYTES) * _COUNT_BYTES)  # so that columns are aligned
         data, starts = memory.room(int(ends[-1])), [0, *ends[:-1].tolist()]
@@ -214,7 +215,7 @@ class _Shares:
         return _Group([self.sources[i] for i in group], data, starts, reading)
 
     def _read(self, i: int, target: NDArray[np.uint8]) -> list[Datagram]:
-        """Reads a share, and decompresses it into target. Returns the datagrams. Raises UsageError."""
+        """Reads a share and decompresses it into target. Returns the datagrams. Raises UsageError."""
         source = self.sources[i]
         packed = self._bytes(source, self.spans.shares[i])
         segments_end = _COUNT_BYTES + int(packed[:_COUNT_BYTES].view(np.int64)[0])
@@ -235,7 +236,7 @@ class _Shares:
                 yield Datagram(**row | {"packet_no": row["packet_no"] + source.packets_before})
 
     def _bytes(self, source: BlockSource, span: Longs) -> NDArray[np.uint8]:
-        """The bytes of a span of a file."""
+        """Returns the bytes of a span of a file."""
         first, end = span.tolist()
         found = np.empty(end - first, np.uint8)
         self.storage.read_range(source.place, first, found.data)
@@ -243,7 +244,7 @@ class _Shares:
 
 
 def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> Iterator[list[int]]:
-    """The numbers of the files whose shares make one block."""
+    """Yields the indexes of the files whose shares form one block."""
     group: list[int] = []
     n_bytes = 0
     for i, (source, size) in enumerate(zip(sources, sizes.tolist(), strict=True)):
@@ -258,7 +259,7 @@ def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> I
 
 
 def remove_blocks(storage: Storage, files: Iterable[BlockFile]) -> None:
-    """Removes the files, with all others of the tasks that have written them. Raises UsageError."""
+    """Removes the files, with all other files of the tasks that wrote them. Raises UsageError."""
     folders = sorted({file.place.rpartition("/")[0] for file in files})
     with ThreadPoolExecutor(MOST_PUT) as pool:
         list(pool.map(storage.remove_folder, folders))

@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BUCKET_BYTES = 1 << 30
-"""Bytes of captures that make a bucket: a task of some ten seconds, whose spill fits any executor's disk. Each bucket
-has files of its own in each table, so smaller ones cost more."""
+"""Bytes of captures per bucket: a task of some ten seconds, whose spill fits any executor's disk. Each bucket has its
+own files in each table, so smaller buckets cost more."""
 LEAST_BUCKET_BYTES = 64 << 20
-"""Smaller buckets are not made to occupy more of the cluster."""
+"""Least size of a bucket, even if more tasks could run on the cluster."""
 _MOST_PLANS = 4
-"""How often ranges are planned: the second plan knows the ends of all files."""
+"""Largest number of plans of ranges: the second plan knows the ends of all files."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSizes:
-    """Bytes of the ranges that captures are divided into (None: as range_plan.range_bytes_for has it), and how many are
-    read at a time at the most."""
+    """range_bytes: size of the ranges into which captures are divided (None: that of range_plan.range_bytes_for);
+    block_bytes: largest number of bytes that are read at a time."""
 
     range_bytes: int | None = None
     block_bytes: int = BLOCK_BYTES
@@ -64,7 +64,7 @@ DEFAULT_SIZES = ReadSizes()
 
 
 class SparkEngine:
-    """Ingest by the tasks of a Spark session."""
+    """Ingests with the tasks of a Spark session."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class SparkEngine:
         sizes: ReadSizes = DEFAULT_SIZES,
         stage: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """stage: takes the name of each stage when it begins. Raises UsageError where the executors do not reach an
-        input or the place of the dataset."""
+        """Checks the cluster. stage: called with the name of each stage when it begins. Raises UsageError if the
+        executors cannot reach an input or the dataset's storage."""
         inputs, earlier = plan.to_read.places, EarlierSeries()
         if isinstance(plan.to_read, ToRead):
             earlier = plan.to_read.before.series()
@@ -111,10 +111,10 @@ class SparkEngine:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """The session is not the engine's."""
+        """Does nothing: the session does not belong to the engine."""
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
-        """As `Engine.scan`; how far the tasks have come, Spark's own pages show."""
+        """Implements `Engine.scan`. Progress is shown by Spark's own pages only."""
         self._stage("Spark: reading captures")
         if isinstance(inputs, CapturePoints):
             captures, network_times = self._scan_points(inputs)
@@ -134,7 +134,7 @@ class SparkEngine:
         return Scanned(captures, limits_hit_below_tcp(captures), results, network_times)
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
-        """As `Engine.finish`."""
+        """Implements `Engine.finish`."""
         if meanwhile is not None:
             meanwhile()
         jobs = [self._with_what_was_learned(job, learned) for job in self._jobs]
@@ -145,26 +145,26 @@ class SparkEngine:
         return Finished.joined([*finished, *(Finished({}, report.files) for report in self._reports)])
 
     def _with_what_was_learned(self, job: FinishJob, learned: Learned) -> FinishJob:
-        """The job with what learning has spilled, and without what it has removed."""
+        """Returns the job with the files that learning has spilled, and without those that it has removed."""
         folder, names = job.buckets[0].spill.parent, _folders(job, learned)
         left = {file: place for file, place in job.spill.items() if (folder / file).exists()}
         spill = {file: place for file, place in left.items() if _is_needed(file, names)}
         return replace(job, spill=spill | copy_spill(self._run, folder, names, spill))
 
     def _scan_points(self, points: CapturePoints) -> tuple[list[CaptureInfo], pa.Table]:
-        """Runs the first two stages over capture points. Returns the captures, and how long segments took between the
+        """Runs the first two stages over capture points. Returns the captures, and the times of segments between the
         points."""
         stage = points_stage(self._run, points, self._block_bytes)
         (found,) = self._reported(1, stage)
         report: PointsReport = found
-        # Points share nothing: each is scanned as a whole, so that blocks of one follow each other.
+        # Points share no state: each is scanned as a whole, so the blocks of one point are consecutive.
         ordered = sorted(report.blocks, key=lambda each: (each.series, each.block))
         sources = [(each, BlockSource(each.place, each.capture_id, each.series or 0, 0)) for each in ordered]
         self._scan_blocks(sources, report.sessions)
         return report.captures, report.network_times
 
     def _scan_ranges(self, inputs: ToRead) -> list[CaptureInfo]:
-        """Runs the first two stages, the first with another plan of ranges where it was wrong. Returns all captures
+        """Runs the first two stages, and repeats the first one if its plan of ranges was wrong. Returns all captures
         that were read, earlier ones first."""
         joints, ends_ns = frozenset[tuple[int, int]](), dict[int, int]()
         for _ in range(_MOST_PLANS):
@@ -186,7 +186,7 @@ class SparkEngine:
         raise SparkError("the captures changed while they were read")
 
     def _scan_blocks(self, blocks: Sequence[tuple[BlockFile, BlockSource]], sessions: Sequence[ShownSession]) -> None:
-        """Runs the second stage, and removes the blocks. sessions: of TLS, in the order of the captures."""
+        """Runs the second stage, and removes the blocks. sessions: TLS sessions in the order of the captures."""
         self._stage("Spark: decoding")
         files = [file for file, _ in blocks]
         saved = save_blocks(self._run, [source for _, source in blocks], files)
@@ -196,24 +196,25 @@ class SparkEngine:
         remove_blocks(self._run.storage, files)
 
     def _reported(self, n: int, stage: Stage) -> list[Any]:
-        """Runs a stage over the numbers 0 to n - 1, each in a task of its own. Returns what the tasks report."""
+        """Runs a stage over the numbers 0 to n - 1, each in its own task. Returns the reports of the tasks."""
         with spark_failures():
             return reports_of(self._session.range(0, n, 1, n).mapInArrow(stage, spark_schema(REPORT)).toArrow())
 
 
 def _folders(job: FinishJob, learned: Learned) -> list[str]:
-    """The folders of what a job's buckets have spilled, divided by cluster."""
+    """Returns the spill folders of a job's buckets, divided by cluster."""
     return [part.name for bucket in job.buckets for part in learned.parts_of(bucket.spill)]
 
 
 def _is_needed(file: str, folders: Sequence[str]) -> bool:
-    """Whether a file of a spill is needed to finish its bucket: of what was divided by cluster only look-ups are."""
+    """Whether a file of a spill is needed to finish its bucket: of files that were divided by cluster, only DNS
+    look-ups."""
     folder, _, name = file.rpartition("/")
     return folder in folders or name.startswith(f"{DNS.name}.")
 
 
 def _in_order(blocks: Iterable[BlockFile], joined: Joined) -> list[tuple[BlockFile, BlockSource]]:
-    """The blocks of ranges in the order of the captures, and what was found of each when all were read."""
+    """Returns the blocks in the order of the captures, each with the facts that are known when all ranges are read."""
     ordered = sorted(blocks, key=lambda each: (each.capture_id, each.number, each.block))
     return [
         (
@@ -230,7 +231,7 @@ def _in_order(blocks: Iterable[BlockFile], joined: Joined) -> list[tuple[BlockFi
 
 
 def _save_reading(inputs: ToRead, joined: Joined) -> None:
-    """Takes down what was read, for later captures: the series, and the state of the link layer at the end of each."""
+    """Saves the state of reading for later captures: the series, and the state of the link layer at the end of each."""
     before, first_id = inputs.before, len(inputs.before.captures) - len(inputs.places)
     before.finder = joined.finder
     last_captures = {series: capture_id for capture_id, series in joined.series.items() if series >= 0}
@@ -240,7 +241,7 @@ def _save_reading(inputs: ToRead, joined: Joined) -> None:
 
 
 def _n_buckets(n_bytes: int, n_tasks: int) -> int:
-    """The number of buckets: a multiple of the tasks that run at a time, so that these end together, with BUCKET_BYTES
-    at most in each; fewer where a bucket would have less than LEAST_BUCKET_BYTES."""
+    """Returns the number of buckets: a multiple of the tasks that run at the same time, so that these end together,
+    with at most BUCKET_BYTES in each; fewer if a bucket would have less than LEAST_BUCKET_BYTES."""
     rounds = -(-n_bytes // (BUCKET_BYTES * n_tasks))
     return max(1, min(rounds * n_tasks, n_bytes // LEAST_BUCKET_BYTES))

@@ -1,5 +1,5 @@
-"""The third stage: a task fetches the spill of a bucket, writes the tables that need what was learned of all buckets,
-and puts them to the dataset's place."""
+"""The third stage: a task fetches the spill of a bucket, writes the tables that need the facts learned from all
+buckets, and moves them to the dataset's storage."""
 
 import hashlib
 import pickle
@@ -23,9 +23,9 @@ from kafkascope_spark.ingest.worker_process import task_at_work
 
 @dataclass(frozen=True, slots=True)
 class FinishJob:
-    """A bucket to be finished. buckets: as the driver names them, one for each capture point; spill: where each file of
-    their spills is at the dataset's place, by its place in a local spill folder; messages: likewise of the files of the
-    message tables."""
+    """A bucket to be finished. buckets: the driver's names of it, one for each capture point; spill: path in the
+    dataset's storage of each file of their spills, by its path in a local spill folder; messages: the same for the
+    files of the message tables."""
 
     buckets: Sequence[Bucket]
     spill: dict[str, str]
@@ -34,15 +34,16 @@ class FinishJob:
 
 @dataclass(frozen=True, slots=True)
 class LearnedFile:
-    """Where what was learned is at the dataset's place, and its SHA-256: it is unpickled, so it must be what the driver
-    has put there."""
+    """The file with the learned facts in the dataset's storage, and its SHA-256. The file is unpickled, so it must be
+    the one that the driver wrote."""
 
     place: str
     sha256: str
 
 
 def finish_stage(run: TaskRun, jobs: Sequence[FinishJob], learned: LearnedFile) -> Stage:
-    """Finishes the jobs whose numbers are the rows. Gives report_rows.REPORT, a `Finished` a row."""
+    """Returns the function that finishes the jobs whose numbers are the rows. It yields report_rows.REPORT, one
+    `Finished` per row."""
 
     def finish(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
@@ -56,14 +57,14 @@ def finish_stage(run: TaskRun, jobs: Sequence[FinishJob], learned: LearnedFile) 
 
 
 def save_learned(run: TaskRun, learned: Learned, place: str) -> LearnedFile:
-    """Puts what was learned to the dataset's place, for the tasks of this run."""
+    """Writes the learned facts to the dataset's storage, for the tasks of this run."""
     data = pickle.dumps(learned)
     run.storage.write_bytes(place, data)
     return LearnedFile(place, hashlib.sha256(data).hexdigest())
 
 
 def load_learned(run: TaskRun, file: LearnedFile) -> Learned:
-    """What was learned. Raises UsageError where the file is not what the driver has put there."""
+    """Loads the learned facts. Raises UsageError if the file is not the one that the driver wrote."""
     data = run.storage.read_bytes(file.place)
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise UsageError(f"{run.storage.uri_of(file.place)} was changed while the run was at work")
@@ -88,7 +89,8 @@ def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:
 
 
 def message_names(files: Files, run_id: str) -> dict[str, str]:
-    """Where the files of message tables are at the dataset's place, by the names that a bucket gives them."""
+    """Returns the paths of the files of message tables in the dataset's storage, by the names that a bucket gives
+    them."""
     names = {}
     for listed in files.values():
         for file in listed:

@@ -1,4 +1,5 @@
-"""Whether the executors reach the captures and the place of the dataset, and how many tasks they run at a time."""
+"""Checks whether the executors can reach the captures and the dataset's storage, and counts the tasks that they run at
+the same time."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,10 +17,10 @@ _ANSWER = "missing string"
 
 
 def check_reachable(session: "SparkSession", inputs: Sequence[CapturePlace], mark: Path | None) -> int:
-    """Looks from the executors for the captures and key logs that are files, and for the file by which the run marks a
-    dataset that is one (None: it is elsewhere). Returns how many tasks the cluster runs at a time, as Spark sees it.
+    """Looks on the executors for the captures and key logs that are files, and for the mark file of a dataset on a disk
+    (None if it is elsewhere). Returns the number of tasks that the cluster runs at the same time, according to Spark.
 
-    Raises UsageError, in one sentence, where an executor does not find one of them.
+    Raises UsageError, in one sentence, if an executor does not find one of them.
     """
     files = {str(place.local): place.size_bytes() for place in inputs if place.local is not None}
     answers = (
@@ -34,8 +35,8 @@ def check_reachable(session: "SparkSession", inputs: Sequence[CapturePlace], mar
 def _missing_files(
     files: dict[str, int], mark: str | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that an executor runs: a sentence on the first file that it does not find, empty where it finds all;
-    one row a partition."""
+    """Returns the function that an executor runs. It yields one row per partition: a sentence about the first missing
+    file, empty if it finds all."""
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

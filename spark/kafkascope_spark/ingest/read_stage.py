@@ -1,4 +1,4 @@
-"""The first stage: a task reads a range of a capture, or all capture points side by side, and puts the blocks of
+"""The first stage: a task reads a range of a capture, or all capture points side by side, and writes the blocks of
 segments into the run's shared spill, divided by bucket."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,12 +19,12 @@ from kafkascope_spark.ingest.task_files import TaskRun
 from kafkascope_spark.ingest.worker_process import task_at_work
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What Spark's workers run over a partition."""
+"""Function that Spark's workers run over a partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeReport:
-    """What was found in a range, its blocks, and the sessions of TLS that it shows, where there are key logs."""
+    """Results of a range: its summary, its blocks, and its TLS sessions, if there are key logs."""
 
     summary: RangeSummary
     blocks: list[BlockFile]
@@ -33,8 +33,8 @@ class RangeReport:
 
 @dataclass(frozen=True, slots=True)
 class PointsReport:
-    """What was found in capture points: their captures, network_times.NETWORK_TIMES, the blocks, and the sessions of
-    TLS, where there are key logs."""
+    """Results of capture points: their captures, network_times.NETWORK_TIMES, the blocks, and the TLS sessions, if
+    there are key logs."""
 
     captures: list[CaptureInfo]
     network_times: pa.Table
@@ -43,7 +43,8 @@ class PointsReport:
 
 
 def read_stage(run: TaskRun, ranges: Sequence[CaptureRange], block_bytes: int) -> Stage:
-    """Reads the ranges whose numbers are the rows. Gives report_rows.REPORT, a `RangeReport` a row."""
+    """Returns the function that reads the ranges whose numbers are the rows. It yields report_rows.REPORT, one
+    `RangeReport` per row."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
@@ -55,8 +56,8 @@ def read_stage(run: TaskRun, ranges: Sequence[CaptureRange], block_bytes: int) -
 
 
 def points_stage(run: TaskRun, points: CapturePoints, block_bytes: int) -> Stage:
-    """Reads capture points side by side, in the one task that there is: each segment is compared with what all other
-    points saw at its time. Gives report_rows.REPORT, one `PointsReport`."""
+    """Returns the function that reads capture points side by side, in a single task, because each segment is compared
+    with the segments of all other points at that time. It yields report_rows.REPORT, one `PointsReport`."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
@@ -77,5 +78,5 @@ def _read_range(run: TaskRun, part: CaptureRange, block_bytes: int) -> RangeRepo
     for place, block in enumerate(reading.blocks()):
         blocks.append(writer.write(block, part.number, place))
         sessions += shown_sessions(run, block)
-    assert reading.summary is not None  # the blocks are through
+    assert reading.summary is not None  # all blocks have been read
     return RangeReport(reading.summary, blocks, sessions)

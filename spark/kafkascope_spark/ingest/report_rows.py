@@ -1,4 +1,4 @@
-"""What a task reports to the driver, as a row of Spark."""
+"""Reports of tasks to the driver as rows of Spark."""
 
 import pickle
 from typing import Any
@@ -9,10 +9,10 @@ REPORT = pa.schema([("report", pa.binary())])
 
 
 def report_row(report: object) -> pa.RecordBatch:
-    """A report as it travels to the driver."""
+    """Returns a report as a batch of one row."""
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(report)], pa.binary())], schema=REPORT)
 
 
 def reports_of(rows: pa.Table) -> list[Any]:
-    """The reports in rows that tasks of this run have given."""
+    """Returns the reports in rows of tasks of this run."""
     return [pickle.loads(value) for value in rows.column(0).to_pylist()]

@@ -1,7 +1,7 @@
-"""The second stage: a task scans a bucket, whose shares of the blocks it reads in the order of the captures.
+"""The second stage: a task scans a bucket. It reads the bucket's shares of the blocks in the order of the captures.
 
-It writes the message tables and the spill of the bucket, puts them to the dataset's place, and reports them. A bucket's
-open state and two blocks are held at a time: the one at hand and the next one.
+It writes the message tables and the spill of the bucket, moves them to the dataset's storage, and reports them. Memory
+is the open state of one bucket and two blocks: the present one and the next one.
 """
 
 from collections import Counter
@@ -36,9 +36,11 @@ from kafkascope_spark.ingest.worker_process import task_at_work
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """What a task reports of a bucket. message_rows, ledger, limits_hit: as of BucketResult. spill: where each file of
-    the spill is at the dataset's place, by its place in a local spill folder; states: likewise of the saved states of
-    the scans, where they are kept; n_series: how many capture points there are; files: of the message tables.
+    """Results of a task for a bucket.
+
+    message_rows, ledger, limits_hit: see BucketResult. spill: path in the dataset's storage of each file of the spill,
+    by its path in a local spill folder; states: the same for the saved states of the scans, if they are kept; n_series:
+    number of capture points; files: files of the message tables.
     """
 
     bucket: int
@@ -53,16 +55,17 @@ class ScanReport:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The blocks of a run, in the order in which they are scanned. shares: the file that says where the shares of all
-    buckets lie: an int64 a block, first all `BlockFile.ends`, then all `BlockFile.sizes`, bucket by bucket, so that a
-    task reads only its own."""
+    """The blocks of a run, in the order in which they are scanned. shares: file with the positions of the shares of all
+    buckets: rows of one int64 per block, first all `BlockFile.ends`, then all `BlockFile.sizes`, bucket by bucket, so
+    that a task reads only its own rows."""
 
     sources: Sequence[BlockSource]
     shares: str
 
 
 def save_blocks(run: TaskRun, sources: Sequence[BlockSource], files: Sequence[BlockFile]) -> Blocks:
-    """Puts where the blocks' shares lie into the run's shared spill. files: of the sources, in their order."""
+    """Writes the positions of the blocks' shares into the run's shared spill. files: files of the sources, in their
+    order."""
     place = f"{spill_folder(run.run_id)}/driver/block-shares"
     rows = [np.concatenate([file.ends, file.sizes]) for file in files]
     run.storage.write_bytes(place, np.stack(rows, axis=1).tobytes() if rows else b"")
@@ -70,8 +73,8 @@ def save_blocks(run: TaskRun, sources: Sequence[BlockSource], files: Sequence[Bl
 
 
 def scan_stage(run: TaskRun, blocks: Blocks, sessions: str | None, block_bytes: int) -> Stage:
-    """Scans the buckets whose numbers are the rows. sessions: the file of `save_sessions`, where there are key logs.
-    Gives report_rows.REPORT, a `ScanReport` a row."""
+    """Returns the function that scans the buckets whose numbers are the rows. sessions: file of `save_sessions`, if
+    there are key logs. It yields report_rows.REPORT, one `ScanReport` per row."""
 
     def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
@@ -111,17 +114,17 @@ def _scanned(run: TaskRun, bucket: int, blocks: Blocks, reading: tuple[KeyLog, i
 def _push_all(run: TaskRun, scans: BucketScans, bucket: int, blocks: Blocks, block_bytes: int) -> None:
     n_datagrams: Counter[int] = Counter()
     for block in read_blocks(run.storage, blocks.sources, _spans(run, bucket, blocks), block_bytes):
-        # Each range keeps as many datagrams as are kept of a file.
+        # Each range keeps as many datagrams as a whole file may.
         del block.datagrams[max(DATAGRAM_LIMIT - n_datagrams[block.capture_id], 0) :]
         n_datagrams[block.capture_id] += len(block.datagrams)
         scans.push(block)
 
 
 def _spans(run: TaskRun, bucket: int, blocks: Blocks) -> Spans:
-    """The byte ranges that a bucket reads from each file of blocks."""
+    """Returns the byte ranges that a bucket reads from each file of blocks."""
     n_ends, n_blocks = run.n_buckets + 2, len(blocks.sources)
     datagrams = np.zeros((n_blocks, 2), np.int64)
-    if bucket == 0:  # names are of no bucket: the first one keeps them
+    if bucket == 0:  # DNS names belong to no bucket; the first one keeps them
         datagrams = _share_rows(run, blocks, run.n_buckets, n_ends).T
     shares = _share_rows(run, blocks, bucket, bucket + 2).T
     (sizes,) = _share_rows(run, blocks, n_ends + bucket, n_ends + bucket + 1)
@@ -129,7 +132,7 @@ def _spans(run: TaskRun, bucket: int, blocks: Blocks) -> Spans:
 
 
 def _share_rows(run: TaskRun, blocks: Blocks, first: int, end: int) -> NDArray[np.int64]:
-    """Rows [first, end) of the file `Blocks.shares`."""
+    """Returns rows [first, end) of the file `Blocks.shares`."""
     rows = np.empty((end - first, len(blocks.sources)), np.int64)
     if rows.size:
         run.storage.read_range(blocks.shares, first * rows[0].nbytes, rows.reshape(-1).view(np.uint8).data)

@@ -1,9 +1,9 @@
-"""Which sessions of TLS a bucket shows, so that its task keeps the secrets of these and of no others.
+"""The TLS sessions of each bucket, so that its task keeps only the secrets of these.
 
-Secrets are never handed around: a task reads the key logs itself, and what the tasks of the first stage report is what
-hellos say in clear. A task passes over the secrets of the sessions that only other buckets show. So it has those of its
-own connections, of the sessions that these resume, and of those of which the captures show no hello: each connection
-that began before the capture is tried with them.
+Secrets are never passed between tasks: each task reads the key logs itself, and the tasks of the first stage report
+only the plain text of hellos. A task skips the secrets of sessions that are only in other buckets. So it has those of
+its own connections, of the sessions that these resume, and of sessions without a hello in the captures, which are tried
+for each connection that began before the capture.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from kafkascope_parsers.tls import KeyLog, OriginalSessions, ResumedSessions, Se
 from kafkascope_spark.ingest.task_files import TaskRun
 
 _ROW = np.dtype([("bucket", "<i8"), ("random", "V32"), ("original", "V32")])
-"""A session and the client random of the one that it resumes, which is its own where it resumes none."""
+"""A session and the client random of the session that it resumes; its own client random if it resumes none."""
 
 
 class ShownSession(NamedTuple):
@@ -31,7 +31,7 @@ class ShownSession(NamedTuple):
 
 
 def shown_sessions(run: TaskRun, block: ReadBlock) -> Iterator[ShownSession]:
-    """The handshake messages of a block that identify sessions; none where the run has no key logs."""
+    """Yields the handshake messages of a block that identify sessions; none if the run has no key logs."""
     if run.key_logs:
         found = list(session_messages(block.buf, block.segments))
         rows = np.array([row for row, _ in found], np.int64)
@@ -40,8 +40,8 @@ def shown_sessions(run: TaskRun, block: ReadBlock) -> Iterator[ShownSession]:
 
 
 def save_sessions(run: TaskRun, sessions: Sequence[ShownSession]) -> str:
-    """Puts the sessions of all buckets, which no secret is of, into the run's shared spill. sessions: in the order of
-    the captures. Returns the file's place."""
+    """Writes the sessions of all buckets into the run's shared spill; they contain no secrets. sessions: in the order
+    of the captures. Returns the path of the file."""
     original = OriginalSessions()
     resumed = ResumedSessions(original)
     for session in sessions:
@@ -54,7 +54,7 @@ def save_sessions(run: TaskRun, sessions: Sequence[ShownSession]) -> str:
 
 
 def key_log_of(run: TaskRun, bucket: int, place: str) -> KeyLog:
-    """The secrets that a bucket may need. place: the file of `save_sessions`. Raises UsageError where a key log cannot
+    """Returns the secrets that a bucket may need. place: file of `save_sessions`. Raises UsageError if a key log cannot
     be read."""
     rows = np.frombuffer(run.storage.read_bytes(place), _ROW)
     own = rows[rows["bucket"] == bucket]

@@ -1,7 +1,7 @@
-"""A task's own folder, and how its files get to the dataset's place.
+"""A task's own folder, and the transfer of its files to the dataset's storage.
 
-Each file is put under a name that no other task or attempt has, so that a task that is tried again, or run twice by
-speculation, hurts nobody: the driver lists the files that the winning attempt reports.
+Each file has a name that no other task or attempt uses, so that retried tasks, or tasks that run twice by speculation,
+do no harm: the driver lists the files that the successful attempt reports.
 """
 
 import shutil
@@ -23,14 +23,14 @@ from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 TABLES, SPILL = "tables", "spill"
 SPILLED_ROWS = "*.arrow"
-"""The files of rows in a spill."""
+"""Glob of the files of rows in a spill."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRun:
-    """What every task of a run knows. storage: of the dataset; temporary: the folder for temporary files, the system's
-    where it is None; keeps_state: whether the state of the scans is saved for later captures; saved: the saved
-    scans that the run goes on with; key_logs: places of key logs of TLS, which each task reads itself."""
+    """Facts about a run for all its tasks. storage: storage of the dataset; temporary: folder for temporary files, None
+    for the system's; keeps_state: whether the state of the scans is saved for later captures; saved: saved scans that
+    the run continues; key_logs: paths of TLS key logs, which each task reads itself."""
 
     storage: Storage
     run_id: str
@@ -45,7 +45,7 @@ class TaskRun:
 
 @contextmanager
 def task_folder(run: TaskRun) -> Iterator[Path]:
-    """A folder of the task's own on the executor's disk, which ends with the block."""
+    """Makes the task's own folder on the executor's disk, which is removed at the end of the block."""
     if run.temporary is not None:
         run.temporary.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{scratch_folder(run.run_id, run.temporary).name}-", dir=run.temporary))
@@ -56,8 +56,7 @@ def task_folder(run: TaskRun) -> Iterator[Path]:
 
 
 def attempt() -> str:
-    """The number of the task's attempt, which no other task or attempt of the application has; `driver` outside of
-    tasks."""
+    """Returns the number of the task's attempt, which is unique in the application; `driver` outside of tasks."""
     from pyspark import TaskContext
 
     task = TaskContext.get()
@@ -65,7 +64,7 @@ def attempt() -> str:
 
 
 def move_tables(run: TaskRun, folder: Path) -> Files:
-    """Moves the Parquet files of a local folder to the dataset's place. Returns them by the names they have there."""
+    """Moves the Parquet files of a local folder to the dataset's storage. Returns them with their new names."""
     files = written_files(folder)
     names = {file.path: _own_name(file.path) for listed in files.values() for file in listed}
     _hand_over(run.storage.move_here, run.storage, folder, names)
@@ -73,16 +72,16 @@ def move_tables(run: TaskRun, folder: Path) -> Files:
 
 
 def move_spill(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -> dict[str, str]:
-    """Moves the files of a bucket's spills into the run's shared spill. buckets: the names of its folders in the local
-    one; names: a glob. Returns where each is there, by its place in the local folder."""
+    """Moves the files of a bucket's spills into the run's shared spill. buckets: names of its folders in the local
+    folder; names: a glob. Returns the new path of each file, by its path in the local folder."""
     places = _places(run, folder, buckets, names)
     _hand_over(run.storage.move_here, run.storage, folder, places)
     return places
 
 
 def copy_spill(run: TaskRun, folder: Path, buckets: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """Copies the rows of a bucket's spills, but for files that are known in the run's shared spill, which keeps the
-    local ones. Arguments and result as of `move_spill`."""
+    """Copies the rows of a bucket's spills into the run's shared spill, except files that it already has; the local
+    files are kept. Other arguments and result: see `move_spill`."""
     places = _places(run, folder, buckets, SPILLED_ROWS)
     unknown = {name: place for name, place in places.items() if name not in known}
     _hand_over(run.storage.put, run.storage, folder, unknown)
@@ -90,15 +89,15 @@ def copy_spill(run: TaskRun, folder: Path, buckets: Sequence[str], known: Collec
 
 
 def _places(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -> dict[str, str]:
-    """The paths in the shared spill for the files of a bucket, by their paths in a local folder."""
+    """Returns the paths in the shared spill for the files of a bucket, by their paths in a local folder."""
     base = f"{spill_folder(run.run_id)}/{attempt()}"
     found = (path.relative_to(folder).as_posix() for name in buckets for path in sorted((folder / name).glob(names)))
     return {relative: f"{base}/{relative}" for relative in found}
 
 
 def fetch(storage: Storage, files: Iterable[tuple[str, str]], folder: Path) -> None:
-    """Makes files of the dataset's place, (place, name), readable under these names in a local folder. Where the place
-    is on this machine, nothing is copied."""
+    """Makes files of the dataset's storage available in a local folder. files: pairs of path and local name. Nothing is
+    copied if the storage is on this machine."""
     with ThreadPoolExecutor(MOST_PUT) as pool:
         list(pool.map(lambda file: _fetch(storage, file[0], folder / file[1]), files))
 
@@ -113,7 +112,8 @@ def _fetch(storage: Storage, place: str, local: Path) -> None:
 
 
 def _hand_over(put: Callable[[Path, str], None], storage: Storage, folder: Path, places: Mapping[str, str]) -> None:
-    """Moves or copies files of a local folder to their places. put: takes a local file and its place."""
+    """Moves or copies files of a local folder to their paths in the storage. put: called with a local file and its
+    path."""
     if storage.is_local:
         for place in places.values():
             (Path(storage.path) / place).parent.mkdir(parents=True, exist_ok=True)
@@ -122,5 +122,5 @@ def _hand_over(put: Callable[[Path, str], None], storage: Storage, folder: Path,
 
 
 def _own_name(path: str) -> str:
-    """The path of a table's file with the attempt in its name."""
+    """Returns the path of a table's file with the attempt in its name."""
     return f"{path.removesuffix('.parquet')}-{attempt()}.parquet"

@@ -1,1 +1,1 @@
-"""The queries of finding rules as Spark runs them."""
+"""Runs the queries of finding rules on Spark."""

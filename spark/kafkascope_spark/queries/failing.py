@@ -1,4 +1,5 @@
-"""Which detectors fail, where their queries cannot all be run together: each is run alone, which is rare and slow."""
+"""Finds the detectors that fail, if their queries cannot all run together: each is run alone, which is rare and
+slow."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 RULE = "rule"
-"""Kind of a rule that failed."""
+"""Kind of failed part for rules."""
 Detectors = Mapping[str, tuple[Rule, Detector]]
 """Key -> a detector and its rule."""
 
@@ -26,8 +27,8 @@ Detectors = Mapping[str, tuple[Rule, Detector]]
 def satisfied_detectors(
     dataset: Dataset, detectors: Detectors, failed_parts: FailedParts, file_reads: FileReads | None = None
 ) -> dict[str, bool]:
-    """Whether the dataset satisfies the precondition of each detector; where reading for it fails, it does not.
-    file_reads: as of Preconditions."""
+    """Returns whether the dataset satisfies the precondition of each detector; False if reading for it raises an error.
+    file_reads: see Preconditions."""
     together, preconditions = FailedParts(), Preconditions(dataset, file_reads=file_reads)
     every = [detector for _, detector in detectors.values()]
     found = together.value(RULE, "preconditions", None, lambda: preconditions.satisfied(every))
@@ -46,8 +47,8 @@ def _satisfied(dataset: Dataset, detector: Detector) -> "Callable[[], bool]":
 def reports_of_working(
     detectors: Detectors, frame_of: "Callable[[Detectors], DataFrame]", failed_parts: FailedParts
 ) -> list[TaskReport]:
-    """The reports of the frame over all detectors, or over those that do not fail. Raises what Spark raises where the
-    failure is none of a query, and where no detector fails alone."""
+    """Returns the reports of the frame over all detectors, or over those that do not fail. Raises Spark's error if it
+    is not one of a query, or if no detector fails alone."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -64,7 +65,7 @@ def reports_of_working(
 def _fails(
     key: str, one: tuple[Rule, Detector], frame_of: "Callable[[Detectors], DataFrame]", failed_parts: FailedParts
 ) -> bool:
-    """Whether the detector's query fails alone."""
+    """Whether the detector's query fails when it runs alone."""
     part = failed_parts.part(RULE, one[0].name)
     with part, _system_failures():
         _reports(frame_of({key: one}))
@@ -77,7 +78,7 @@ def _reports(frame: "DataFrame") -> list[TaskReport]:
 
 @contextmanager
 def _system_failures() -> Iterator[None]:
-    """Raises SparkError where Spark fails for another reason than the query: no memory, a full disk, a lost JVM."""
+    """Raises SparkError if Spark fails for another reason than the query: no memory, a full disk, a lost JVM."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

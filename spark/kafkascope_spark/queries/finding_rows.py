@@ -1,5 +1,5 @@
-"""The rows of the table findings, made of facts: the sentence, the advice, the subject, the id and the incident of each
-finding."""
+"""Makes the rows of the table findings from facts: the sentence, the advice, the subject, the id and the incident of
+each finding."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE
 from kafkascope_spark.stories.findings.table import FindingRow
 
 SCHEMA = batch_of_rows(FindingRow, []).schema
-"""The columns of findings without its `*_ts` columns, which the writer adds."""
+"""Schema of findings without its `*_ts` columns, which the writer adds."""
 Batches = Iterable[pa.RecordBatch]
 
 
@@ -27,8 +27,9 @@ def finding_writer(
     causes_found: Callable[[], Causes],
     failed_parts: FailedParts | None = None,
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that a Spark worker maps over transform.found_facts. start_ns: start of the capture; causes_found:
-    gives the causes that findings may have, in the worker; failed_parts: takes rules whose texts cannot be made."""
+    """Returns the function that a Spark worker maps over transform.found_facts. start_ns: start of the capture;
+    causes_found: returns the possible causes of findings, called in the worker; failed_parts: collects rules whose
+    texts raise an error."""
     failed = FailedParts() if failed_parts is None else failed_parts
 
     def findings_of(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -49,7 +50,7 @@ def finding_writer(
 
 
 def finding_row(rule: Rule, detector: Detector, facts: Facts, causes: Causes) -> FindingRow:
-    """One row of findings. causes: of all incidents and stalls."""
+    """Returns a row of findings. causes: causes from all incidents and stalls."""
     subject = detector.subject(facts)
     evidence = list(dict.fromkeys(facts.evidence or ()))
     conn_ids = facts.conn_ids if facts.conn_ids is not None else connections_of(evidence)
@@ -72,11 +73,11 @@ def finding_row(rule: Rule, detector: Detector, facts: Facts, causes: Causes) ->
 
 
 def finding_id(rule: str, subject: str | None, client_instance_id: str | None, first_ns: int) -> str:
-    """The id of a finding: the same for the same capture."""
+    """Returns the id of a finding; the same capture gives the same id."""
     text = "|".join((rule, subject or "", client_instance_id or "", str(first_ns)))
     return f"finding-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def connections_of(ids: Iterable[str]) -> set[str]:
-    """The conn_ids of request ids and conn_ids: a request id is its connection's id, a dash and a number."""
+    """Returns the conn_ids of request ids and conn_ids: a request id is its connection's id, a dash and a number."""
     return {each.partition("-")[0] for each in ids}

@@ -1,8 +1,9 @@
-"""The queries of detectors as DataFrames: one SQL statement for each detector and for each shared query that it needs.
+"""Runs the queries of detectors as DataFrames: one SQL statement for each detector and for each shared query that it
+needs.
 
-Tables, messages and shared queries are temporary views, each made once and only where a query selects from it: Spark
-analyzes a shared query once, whoever selects from it. One text for all detectors would be analyzed as a whole, again
-and again: that takes several times as long.
+Tables, messages and shared queries are temporary views, each made once and only if a query selects from it, so that
+Spark analyzes a shared query only once. A single statement for all detectors would be analyzed as a whole again and
+again, which takes several times as long.
 """
 
 import re
@@ -23,20 +24,20 @@ if TYPE_CHECKING:
 
 TABLES: Mapping[str, Table] = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
 VIEW_PREFIX = "kafkascope_"
-"""Begin of the names of the views: the session may be the user's, with tables and views of the same names."""
+"""Prefix of the names of the views: the session may be the user's, with tables and views of the same names."""
 _SELECTED = re.compile(r"\b(from|join)\s+(\w+)(?=\s+(?:as\s+)?(\w+)|)")
 _NO_ALIAS = re.compile("on|using|where|group|order|having|union|left|right|inner|full|cross|join|lateral|limit")
-"""Words that may follow a table's name in a query and are no alias of it."""
+"""Words that may follow a table's name in a query without being an alias."""
 _WORD = re.compile(r"[a-z_][a-z_0-9]*")
 REQUIRED_COLUMNS = frozenset(REQUIRED_FACTS)
 _SPAN = (":capture_first_ns", ":capture_last_ns")
 AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
-"""All columns of a row."""
+"""Expression for all columns of a row as JSON."""
 
 
 def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "list[DataFrame]":
-    """The facts of each detector: detector (its key in detectors), client_instance_id, facts (the row of the
-    detector's query as JSON). Lazy."""
+    """Returns the facts of each detector as columns detector (its key in detectors), client_instance_id and facts (the
+    row of the detector's query as JSON). Lazy."""
     views = QueryViews(tables, words_of(detectors.values()))
     return [views.facts_of(key, detector) for key, detector in detectors.items()]
 
@@ -47,12 +48,12 @@ class QueryViews:
     def __init__(self, tables: "Tables", words: frozenset[str]) -> None:
         self._tables = tables
         self._words = words
-        """Words of all queries that will be run: a view has the columns among them, as Spark's time to plan grows with
-        the columns of a table."""
+        """Makes no view yet. words: words of all queries that will run; a view has only the columns among them, because
+        Spark's planning time grows with the columns of a table."""
         self._made: set[str] = set()
 
     def facts_of(self, key: str, detector: Detector) -> "DataFrame":
-        """The facts of one detector (see `facts`)."""
+        """Returns the facts of one detector (see `facts`)."""
         selected = selected_names(detector.query)
         reads = [
             f"{name} as ({read.query(name_of(read.source))})"
@@ -64,7 +65,7 @@ class QueryViews:
         return self._run(first + select)
 
     def _run(self, query: str) -> "DataFrame":
-        """The result of a query, whose tables are views."""
+        """Returns the result of a query, whose tables are replaced by views."""
         for name in selected_names(query):
             if name not in self._made and (frame := self._frame(name)) is not None:
                 frame.createOrReplaceTempView(f"{VIEW_PREFIX}{name}")
@@ -74,7 +75,7 @@ class QueryViews:
         return self._tables.session.sql(self._of_views(query), args=args)
 
     def _frame(self, name: str) -> "DataFrame | None":
-        """The table, messages, events or shared query of that name; None where there is none."""
+        """Returns the table, messages, events or shared query of that name; None if there is none."""
         if name in SHARED_QUERIES:
             return self._run(SHARED_QUERIES[name])
         if name in MESSAGES:
@@ -84,13 +85,13 @@ class QueryViews:
         return self._tables.columns(TABLES[name], self._columns_of(TABLES[name])) if name in TABLES else None
 
     def _columns_of(self, source: Source) -> list[str]:
-        """The columns of a source that a query may name; the first one where none does."""
+        """Returns the columns of a source that a query may use; the first one if none is used."""
         columns = source_columns(source)
         return [column for column in columns if column in self._words] or columns[:1]
 
     def _of_views(self, query: str) -> str:
-        """The query with each table's name replaced by that of its view; the name becomes the alias where the query
-        gives none."""
+        """Returns the query with each table's name replaced by that of its view. The name becomes the alias if the
+        query has none."""
 
         def renamed(match: re.Match[str]) -> str:
             word, name, alias = match.groups()
@@ -103,12 +104,12 @@ class QueryViews:
 
 
 def selected_names(query: str) -> list[str]:
-    """The names after `from` and `join` in a query, each once."""
+    """Returns the names after `from` and `join` in a query, without repetition."""
     return list(dict.fromkeys(match[2] for match in _SELECTED.finditer(query)))
 
 
 def words_of(detectors: Iterable[Detector]) -> frozenset[str]:
-    """The words of the detectors' queries and of all queries that these select from."""
+    """Returns the words of the detectors' queries and of all queries from which these select."""
     texts = [
         text for d in detectors for text in (d.query, *(read.query(name_of(read.source)) for read in d.reads.values()))
     ]

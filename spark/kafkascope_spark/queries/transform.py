@@ -1,4 +1,5 @@
-"""`findings`: what all rules find, as rows of the table. A rule that cannot see what it needs finds nothing."""
+"""`findings`: runs all rules and returns their findings as rows of the table. A rule without the data that it needs
+finds nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from kafkascope_spark.tables import Tables
 
 FINDING_TASKS = 8
-"""Tasks that run the detectors' queries to their ends. Every detector has partitions of its own, and every task is sent
-the plan of all: their number, not the rows, would take the time."""
+"""Number of tasks that finish the detectors' queries. Each detector has its own partitions, and each task gets the plan
+of all: without a limit, the number of tasks would take the time, not the rows."""
 
 
 def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
-    """The rows of the table findings (without its `*_ts` columns). Lazy."""
+    """Returns the rows of the table findings (without its `*_ts` columns). Lazy."""
     from kafkascope_spark.read import spark_schema
 
     detectors = detectors_to_run(tables, rules, FailedParts())
@@ -36,10 +37,11 @@ def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
 
 
 def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame":
-    """The facts of these detectors (statement.facts) without those that another rule explains, with the software name
-    of their client, in one partition: a finding may be a consequence of any incident. Lazy.
+    """Returns the facts of these detectors (statement.facts), without those that another rule explains, with the
+    software name of their client, in one partition, because a finding may be a consequence of any incident. Lazy.
 
-    One statement: each step of its own, as each union of two, would have Spark go through the plan of all detectors.
+    It is one statement: with separate steps, such as unions of two, Spark would process the plan of all detectors each
+    time.
     """
     each = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
     frames = {f"facts_{number}": frame for number, frame in enumerate(each)}
@@ -58,15 +60,16 @@ def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]
 def detectors_to_run(
     tables: "Tables", rules: Iterable[Rule], failed_parts: FailedParts, file_reads: FileReads | None = None
 ) -> dict[str, tuple[Rule, Detector]]:
-    """The detectors whose preconditions the dataset satisfies, with their rules, by a key. failed_parts: takes the
-    rules whose preconditions fail; file_reads: as of Preconditions."""
+    """Returns the detectors whose preconditions the dataset satisfies, with their rules, by a key. failed_parts:
+    collects rules whose preconditions raise an error; file_reads: see Preconditions."""
     every = {f"{rule.name}/{n}": (rule, detector) for rule in rules for n, detector in enumerate(rule.detectors)}
     satisfied = satisfied_detectors(tables.dataset, every, failed_parts, file_reads)
     return {key: found for key, found in every.items() if satisfied[key]}
 
 
 def _explained(rules: Mapping[str, Rule]) -> str:
-    """Spark SQL: whether another rule's facts about the same client explain a detector's (Rule.unless).
+    """Returns Spark SQL for whether another rule's facts about the same client explain those of a detector
+    (Rule.unless).
 
     rules: the key of each detector, and its rule.
     """

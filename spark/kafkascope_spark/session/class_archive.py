@@ -1,8 +1,8 @@
-"""The archive of Spark's classes (AppCDS) in the user's cache, which halves the start of the JVM.
+"""The archive of Spark's classes (AppCDS) in the user's cache, which halves the start time of the JVM.
 
-The first run that does all its work has its JVM write the archive when it ends; later runs map it. The JVM checks the
-archive against its own build, its class path, and the sizes and times of the jars, and ignores it when they differ;
-then it would be made never again, so the file's name depends on all that decides whether it fits.
+The JVM of the first run that completes its work writes the archive when it ends; later runs map it. The JVM checks the
+archive against its own build, its class path, and the sizes and times of the jars, and ignores it if they differ. The
+name of the file depends on all of these, so that a new archive is made when they change.
 """
 
 import contextlib
@@ -15,25 +15,25 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 CLAIM_S = 120
-"""For so long after one process has had its JVM write the archive no other does: writing takes twice the processor time
-of a start without an archive. A JVM that works longer than that and one that was killed are not waited for."""
+"""For this time after one process has let its JVM write the archive, no other process does: writing takes twice the
+processor time of a start without an archive. A JVM that takes longer or was killed is not waited for."""
 UNUSED_S = 30 * 24 * 3600
-"""An archive that no run has used for so long, as of an environment that is gone, is removed: it has 180 MB."""
+"""An archive that no run has used for this long, for example of a deleted environment, is removed: it has 180 MB."""
 USE_ARCHIVE = "-XX:SharedArchiveFile="
-"""The JVM option that uses an archive begins like this."""
+"""Begin of the JVM option that uses an archive."""
 WRITE_ARCHIVE = "-XX:ArchiveClassesAtExit="
-"""The JVM option that has an archive written when the JVM ends begins like this."""
+"""Begin of the JVM option that writes an archive when the JVM ends."""
 _MAGIC_BYTES = 4
-"""An archive begins with its magic number. The JVM writes the header last (OpenJDK's FileMapInfo::open_for_write leaves
-its place free), so a file that begins with zeros is not complete."""
+"""Length of the magic number at the begin of an archive. The JVM writes the header last (OpenJDK's
+FileMapInfo::open_for_write leaves its place free), so a file that begins with zeros is incomplete."""
 
 
 def class_archive_option(java: str, launch_options: Sequence[str], jars: Sequence[pathlib.Path]) -> str | None:
-    """The JVM option that uses the archive of Spark's classes, or that writes it where there is none yet; None where
-    there is no cache to keep it in, and where the JVM of another process writes it.
+    """Returns the JVM option that uses the archive of Spark's classes, or that writes it if there is none yet; None
+    without a cache, or if the JVM of another process is writing it.
 
-    java: the java command; launch_options: the class path and the module options, jars: Spark's jars, all of which an
-    archive must fit.
+    java: the java command; launch_options: class path and module options; jars: Spark's jars. An archive must fit all
+    of these.
     """
     try:
         folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kafkascope"
@@ -56,12 +56,12 @@ def class_archive_option(java: str, launch_options: Sequence[str], jars: Sequenc
 
 
 _parts_of_this_process: list[pathlib.Path] = []
-"""The archives that the JVMs of this process write when they end."""
+"""Archives that the JVMs of this process write when they end."""
 
 
 def keep_class_archive() -> None:
-    """Note that this process has done its work, so that the archive that its JVM writes is kept. That of a run that
-    failed or was interrupted lacks the classes that it did not come to, and would slow every later start."""
+    """Records that this process has completed its work, so that the archive of its JVM is kept. The archive of a run
+    that failed or was interrupted lacks classes, and would slow every later start."""
     for part in _parts_of_this_process:
         with contextlib.suppress(OSError):
             _note_of(part).touch()
@@ -72,8 +72,8 @@ def _note_of(part: pathlib.Path) -> pathlib.Path:
 
 
 def _rename_complete(folder: pathlib.Path, name: str, archive: pathlib.Path) -> None:
-    """Give a finished archive that is to be kept its final name, and remove one that is not: the JVM writes it after
-    this process has ended."""
+    """Renames a complete archive that is to be kept to its final name, and removes others. A later process does this,
+    because the JVM writes the archive after its own process has ended."""
     for part in sorted(folder.glob(f"{name}.*.part")):
         with contextlib.suppress(OSError):
             if not _is_complete(part):
@@ -87,7 +87,7 @@ def _rename_complete(folder: pathlib.Path, name: str, archive: pathlib.Path) -> 
 
 
 def _remove_unused(folder: pathlib.Path) -> None:
-    """Remove what was neither used nor written for UNUSED_S."""
+    """Removes files that were neither used nor written for UNUSED_S."""
     for file in folder.glob("spark-*"):
         with contextlib.suppress(OSError):
             if time.time() - file.stat().st_mtime > UNUSED_S:
@@ -95,7 +95,7 @@ def _remove_unused(folder: pathlib.Path) -> None:
 
 
 def _claim(claim: pathlib.Path) -> bool:
-    """Whether no other process has had its JVM write the archive within CLAIM_S; others see then that this one has."""
+    """Whether no other process has let its JVM write the archive within CLAIM_S. If so, claims it for this process."""
     with contextlib.suppress(OSError):
         if time.time() - claim.stat().st_mtime < CLAIM_S:
             return False
@@ -105,21 +105,21 @@ def _claim(claim: pathlib.Path) -> bool:
 
 
 def _is_complete(part: pathlib.Path) -> bool:
-    """Whether the JVM has written all of an archive."""
+    """Whether an archive is complete."""
     with part.open("rb") as file:
         return any(file.read(_MAGIC_BYTES))
 
 
 def _fingerprint(java: str, launch_options: Sequence[str], jars: Sequence[pathlib.Path]) -> str:
-    """A short name for this Java, this Python environment, these launch options and these jars: an environment that is
-    made anew at the same place has other ones."""
+    """Returns a short hash of this Java, this Python environment, these launch options and these jars. It changes if an
+    environment is made again at the same place."""
     files = [_file_version(path) for path in (pathlib.Path(java).resolve(), *jars)]
     described = "|".join((*files, sys.prefix, *launch_options))
     return hashlib.sha256(described.encode()).hexdigest()[:12]
 
 
 def _file_version(path: pathlib.Path) -> str:
-    """The path of a file with its size and the time of its last change, which are 0 where it is not there."""
+    """Returns the path of a file with its size and the time of its last change, which are 0 if the file is missing."""
     try:
         found = path.stat()
     except OSError:

@@ -1,12 +1,12 @@
-"""Connectors: the jars and the settings with which the embedded Spark session opens a dataset in an object store.
+"""Connectors: jars and settings with which the embedded Spark session opens a dataset in an object store.
 
 Spark opens local files and HDFS by itself. For an object store it needs a Hadoop connector, which the pyspark package
 does not contain: SparkSubmit downloads it from Maven Central into its cache (~/.ivy2.5.2) when the session's JVM is
 launched, and takes it from there later. A connector whose jar lies in the folder `jars` of the pyspark package is not
 downloaded.
 
-Only the embedded session is given a connector. A cluster has its own, or is given one with Spark's usual options.
-Credentials are no part of a connector: Hadoop reads them from the same environment as pyarrow does.
+Only the embedded session gets a connector. A cluster has its own, or gets one with Spark's usual options. Credentials
+are not part of a connector: Hadoop reads them from the same environment as pyarrow.
 """
 
 import re
@@ -19,17 +19,17 @@ from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_spark.session.gateway import spark_home
 
 AWS_SDK = "2.35.4"
-"""The version of the AWS SDK for which Hadoop 3.5.0 was built (hadoop-project-3.5.0.pom, aws-java-sdk-v2.version)."""
+"""Version of the AWS SDK for which Hadoop 3.5.0 was built (hadoop-project-3.5.0.pom, aws-java-sdk-v2.version)."""
 DEFAULT_REGION = "us-east-1"
-"""The region of an endpoint of its own, such as MinIO's, where none is given."""
+"""Region of a custom endpoint, such as MinIO, if none is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class StorageConnector:
-    """What the embedded session needs for one kind of storage.
+    """Jars and settings of the embedded session for one kind of storage.
 
-    scheme: of the dataset's URI; packages: Maven coordinates to download, empty where the jars are installed; excluded:
-    dependencies that are not downloaded; settings: Spark's settings of the session.
+    scheme: scheme of the dataset's URI; packages: Maven coordinates to download, empty if the jars are installed;
+    excluded: dependencies that are not downloaded; settings: Spark settings of the session.
     """
 
     scheme: str
@@ -40,8 +40,8 @@ class StorageConnector:
 
 @dataclass(frozen=True, slots=True)
 class _ConnectorKind:
-    """Hadoop's connector for a scheme. artifact: of org.apache.hadoop, in Hadoop's own version; others: packages that
-    go with it; settings: from the dataset's storage."""
+    """Hadoop's connector for a scheme. artifact: artifact of org.apache.hadoop, in Hadoop's own version; others:
+    packages that it needs; settings: returns the settings for a dataset's storage."""
 
     artifact: str
     others: tuple[str, ...]
@@ -50,7 +50,7 @@ class _ConnectorKind:
 
 
 def connector_for(storage: Storage) -> StorageConnector | None:
-    """The connector for a dataset's storage; None where Spark needs none, or where we have none for the scheme."""
+    """Returns the connector for a dataset's storage; None if Spark needs none, or there is none for the scheme."""
     kind = _KINDS.get(storage.scheme)
     if kind is None:
         return None
@@ -62,13 +62,13 @@ def connector_for(storage: Storage) -> StorageConnector | None:
 
 
 def hadoop_version() -> str:
-    """The version of Hadoop in the pyspark package; a connector must have the same."""
+    """Returns the version of Hadoop in the pyspark package; a connector must have the same."""
     names = (jar.name for jar in (spark_home() / "jars").glob("hadoop-client-api-*.jar"))
     return next(match[1] for match in map(re.compile(r"hadoop-client-api-(.+)\.jar").fullmatch, names) if match)
 
 
 def _s3a_settings(storage: Storage) -> dict[str, str]:
-    """Hadoop's settings for the endpoint and region that pyarrow uses, and for the same credentials."""
+    """Returns Hadoop's settings for the endpoint, region and credentials that pyarrow uses."""
     s3 = storage.s3 or S3Settings()
     settings = {"aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"}
     if s3.endpoint:
@@ -92,5 +92,5 @@ _KINDS = {
         settings=_s3a_settings,
     )
 }
-"""Scheme -> connector. hadoop-aws asks for the AWS SDK as one jar of all services, 686 MB; the parts that it uses are
-19 MB."""
+"""Scheme -> connector. hadoop-aws depends on the AWS SDK as one jar of all services, 686 MB; the parts that it uses
+have 19 MB."""

@@ -1,9 +1,9 @@
 """Launches the JVM of the embedded session and connects to it.
 
 PySpark launches it by two shell scripts and a JVM that only computes the command line (0.4 s of processor time), waits
-for it, and gives it this process's standard output and error. Here the JVM is launched directly, without waiting, so
-that it starts while this process still loads its modules; its output goes to a temporary file, which explains a
-failure. It runs Spark's own gateway (org.apache.spark.api.python.PythonGatewayServer) without SparkSubmit in between:
+for it, and passes it this process's standard output and error. Here the JVM is launched directly, without waiting, so
+that it starts while this process still loads its modules. Its output goes to a temporary file, which is used to explain
+a failure. It runs Spark's own gateway (org.apache.spark.api.python.PythonGatewayServer) without SparkSubmit in between:
 spark-defaults.conf and PYSPARK_SUBMIT_ARGS are for sessions opened with --master. Only a session that needs packages
 from Maven Central (connectors) is launched through SparkSubmit, which downloads them and puts them on the class path;
 there spark-defaults.conf may name another repository (spark.jars.ivySettings, spark.jars.repositories).
@@ -37,15 +37,15 @@ MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
 SUBMIT_CLASS = "org.apache.spark.deploy.SparkSubmit"
 START_TIMEOUT_S = 120
 DOWNLOAD_TIMEOUT_S = 900
-"""How long the start may take where packages are downloaded: 19 MB at 25 kB/s."""
+"""Longest time of a start that downloads packages: 19 MB at 25 kB/s."""
 _POLL_S = 0.01
 _READ_BYTES = 1 << 20
 _LEAST_HANDLES = 1024
-"""File handles of a JVM with some hundred jars on its class path."""
+"""File handles that a JVM with some hundred jars on its class path needs."""
 _SHOWN_WORDS = 60
-"""Words that are shown of what a JVM prints that does not start; the first ones say why."""
+"""Number of words that are shown of the output of a JVM that does not start; the first ones contain the reason."""
 _UNRESOLVED = ("unresolved dependency", "UNRESOLVED DEPENDENCIES", "download failed", "FAILED DOWNLOADS")
-"""What SparkSubmit prints when it cannot get a package."""
+"""Messages of SparkSubmit when it cannot get a package."""
 _MODULE_OPTIONS = (
     *(
         f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -74,22 +74,22 @@ _MODULE_OPTIONS = (
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
 )
-"""What Spark's launcher passes (org.apache.spark.launcher.JavaModuleOptions), but for the module jdk.incubator.vector,
-which only Spark's machine learning uses and which slows the start."""
+"""Module options of Spark's launcher (org.apache.spark.launcher.JavaModuleOptions), without the module
+jdk.incubator.vector, which only Spark's machine learning uses and which slows the start."""
 
 
 _LEFT_OUT = ("spark-mllib_",)
-"""Jars of Spark that the stories do not need. Spark's machine learning registers functions of its own with each session
-that opens (org.apache.spark.sql.ml.InternalFunctionRegistration), which takes half a second of Scala reflection."""
+"""Prefixes of Spark's jars that the stories do not need. Spark's machine learning registers functions in each new
+session (org.apache.spark.sql.ml.InternalFunctionRegistration), which takes half a second of Scala reflection."""
 _FIRST = "slf4j-api-"
-"""The jar that Spark's launcher puts first."""
+"""Prefix of the jar that Spark's launcher puts first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """A launched JVM. output: what it prints; folders: for its temporary files; connection_file: where it writes its
-    port and secret; packages: the Maven coordinates that it was launched with; writes_archive: whether it writes the
-    archive of Spark's classes when it ends, which it must not be stopped from."""
+    """A launched JVM. output: file with its output; folders: folders for its temporary files; packages: Maven
+    coordinates with which it was launched; writes_archive: whether it writes the archive of Spark's classes when it
+    ends; then it must not be killed."""
 
     process: "subprocess.Popen[bytes]"
     output: IO[bytes]
@@ -99,21 +99,21 @@ class Jvm:
 
     @property
     def connection_file(self) -> pathlib.Path:
-        """Where the JVM writes the port and the secret of its gateway."""
+        """File in which the JVM writes the port and the secret of its gateway."""
         return self.folders[0].path / "connection"
 
     @property
     def printed_bytes(self) -> int:
-        """How much the JVM has printed."""
+        """Number of bytes that the JVM has printed."""
         return os.fstat(self.output.fileno()).st_size
 
     def printed(self, start: int = 0) -> str:
-        """What the JVM has printed from this byte on, at most the last megabyte of it."""
+        """Returns the output of the JVM from this byte on, at most the last megabyte."""
         start = max(start, self.printed_bytes - _READ_BYTES)
         return os.pread(self.output.fileno(), _READ_BYTES, start).decode(errors="replace")
 
     def stop(self) -> None:
-        """End the JVM, whatever it does, and remove its temporary files."""
+        """Kills the JVM and removes its temporary files."""
         self.process.kill()
         self.process.wait()
         for folder in self.folders:
@@ -121,26 +121,26 @@ class Jvm:
 
 
 _launched: list[Jvm] = []
-"""The JVMs that this process has launched, without those that did not start: one, unless it died and was replaced."""
+"""JVMs that this process has launched, without those that did not start: one, unless it died and was replaced."""
 
 
 _gateways: list[Any] = []
-"""The py4j gateways to them."""
+"""py4j gateways to the launched JVMs."""
 
 
 def launch_options() -> tuple[str, ...]:
-    """The class path and the module options of the JVM. Imports no Spark."""
+    """Returns the class path and the module options of the JVM. Imports no Spark."""
     return "-cp", ":".join(map(str, spark_jars())), *_MODULE_OPTIONS
 
 
 def spark_jars() -> list[pathlib.Path]:
-    """The jars of Spark that the stories need, in the order of the class path. Imports no Spark."""
+    """Returns the jars of Spark that the stories need, in the order of the class path. Imports no Spark."""
     jars = [jar for jar in sorted((spark_home() / "jars").glob("*.jar")) if not jar.name.startswith(_LEFT_OUT)]
     return sorted(jars, key=lambda jar: not jar.name.startswith(_FIRST))
 
 
 def spark_home() -> pathlib.Path:
-    """The folder of the pyspark package, which holds Spark's jars."""
+    """Returns the folder of the pyspark package, which contains Spark's jars."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SparkError("the package pyspark is not installed: install kafkascope again")
@@ -148,10 +148,10 @@ def spark_home() -> pathlib.Path:
 
 
 def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> Jvm:
-    """Launch the JVM and return at once. options: those of the java command; packages: Maven coordinates of what has to
-    be on the class path too; excluded: group:artifact of their dependencies that are not downloaded.
+    """Launches the JVM and returns at once. options: options of the java command; packages: Maven coordinates of
+    further packages on the class path; excluded: group:artifact of their dependencies that are not downloaded.
 
-    Raises SparkError when the process cannot be started.
+    Raises SparkError if the process cannot be started.
     """
     try:
         folders = _temporary_folders()
@@ -167,7 +167,7 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
         "SPARK_CONNECT_MODE": "0",
         "PYTHONHASHSEED": "0",
     }
-    # With SPARK_HOME, Python workers would load PySpark from an archive of its sources, and compile it each time.
+    # With SPARK_HOME, Python workers would load PySpark from an archive of its sources and compile it each time.
     environment.pop("SPARK_HOME", None)
     with _uninterrupted():
         try:
@@ -195,8 +195,8 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Delays Ctrl-C and SIGTERM until the block ends: in the middle of it they would leave a JVM that nobody knows. The
-    JVM itself lets both through."""
+    """Delays Ctrl-C and SIGTERM until the block ends: in the middle of it they would leave a JVM that nothing ends. The
+    JVM itself does not block them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         yield
@@ -205,17 +205,17 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _temporary_folders() -> tuple[OwnedFolder, ...]:
-    """A folder for temporary files of a JVM in the system's one, and in each that SPARK_LOCAL_DIRS names. The JVM holds
-    their locks too, and removes them when it ends. Raises OSError, UsageError."""
+    """Makes a folder for temporary files of a JVM in the system's temporary folder and in each folder of
+    SPARK_LOCAL_DIRS. The JVM also holds their locks, and removes them when it ends. Raises OSError, UsageError."""
     name = f"kafkascope-spark-{uuid.uuid4().hex[:12]}"
     named = [part for part in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if part]
     return tuple(OwnedFolder.make(parent / name) for parent in (temporary_root(), *map(pathlib.Path, named)))
 
 
 def _end_jvms(owner: int) -> None:
-    """End the JVMs of this process, which ends, and remove their folders. They are not left to end by themselves, a
-    moment later: in a container they would be killed with this process, and their folders would stay. Only one that
-    writes the archive of Spark's classes at its end is, and removes its folders itself."""
+    """Ends the JVMs of this process when it ends, and removes their folders. They would end by themselves a moment
+    later, but in a container they would be killed with this process, and their folders would stay. Only a JVM that
+    writes the archive of Spark's classes is left to end by itself, and removes its own folders."""
     if os.getpid() != owner:
         return
     for gateway in _gateways:
@@ -227,7 +227,7 @@ def _end_jvms(owner: int) -> None:
 
 
 def _main(packages: tuple[str, ...], excluded: tuple[str, ...]) -> tuple[str, ...]:
-    """The main class and its arguments."""
+    """Returns the main class and its arguments."""
     if not packages:
         return (MAIN_CLASS,)
     exclusions = ("--exclude-packages", ",".join(excluded)) if excluded else ()
@@ -242,7 +242,7 @@ def _close_in_child() -> None:
 
 
 def connect(jvm: Jvm) -> Any:
-    """The py4j gateway to a launched JVM, once that is ready. Raises SparkError when the JVM ends before."""
+    """Returns the py4j gateway to a launched JVM when that is ready. Raises SparkError if the JVM ends before."""
     from pyspark import java_gateway
 
     patience_ends = time.monotonic() + (DOWNLOAD_TIMEOUT_S if jvm.packages else START_TIMEOUT_S)
@@ -268,15 +268,15 @@ def connect(jvm: Jvm) -> Any:
 
 
 def hide_lost_connections() -> None:
-    """Has PySpark's server of accumulators print no traceback when the JVM ends while it is connected:
-    the running job reports it in one sentence."""
+    """Keeps PySpark's accumulator server from printing a traceback when the JVM ends while it is connected: the running
+    job reports that in one sentence."""
     from pyspark.accumulators import AccumulatorTCPServer
 
     AccumulatorTCPServer.handle_error = _ignore_lost_connection  # type: ignore[method-assign, assignment]
 
 
 def _start_problem(jvm: Jvm) -> str:
-    """Why the JVM has not started, in one sentence."""
+    """Returns why the JVM has not started, in one sentence."""
     printed = jvm.printed()
     if jvm.packages and any(text in printed for text in _UNRESOLVED):
         return (
@@ -292,23 +292,23 @@ def _start_problem(jvm: Jvm) -> str:
 
 
 def _ignore_lost_connection(server: object, request: object, client_address: object) -> None:
-    """Does nothing; socketserver's own method prints a traceback."""
+    """Does nothing, in place of socketserver's method that prints a traceback."""
 
 
 def _connection(written: bytes) -> tuple[int, str]:
-    """The port and the secret in the file that PythonGatewayServer writes: two big-endian integers, the port and the
-    length of the secret, and the secret."""
+    """Returns the port and the secret in the file that PythonGatewayServer writes: the port and the length of the
+    secret as big-endian integers, then the secret."""
     port, n_bytes = struct.unpack_from(">ii", written)
     return port, written[8 : 8 + n_bytes].decode()
 
 
 def current_jvm() -> Jvm | None:
-    """The JVM that this process launched last; None when it launched none."""
+    """Returns the JVM that this process launched last; None if it launched none."""
     return _launched[-1] if _launched else None
 
 
 def exit_cause(jvm: Jvm) -> str | None:
-    """How a JVM that has ended did so, as `was killed by SIGKILL`; None while it runs."""
+    """Returns how a JVM has ended, such as `was killed by SIGKILL`; None while it runs."""
     try:
         code = jvm.process.wait(1)
     except subprocess.TimeoutExpired:

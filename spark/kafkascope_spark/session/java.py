@@ -1,4 +1,4 @@
-"""Finds the Java runtime and says what to install where there is none that Spark can use. Imports no Spark."""
+"""Finds the Java runtime, and tells what to install if there is none that Spark can use. Imports no Spark."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ _VERSION_TIMEOUT_S = 30
 
 
 def java_problem() -> str | None:
-    """What keeps Spark from starting, in one sentence that says what to install; None when Java is fine."""
+    """Returns why Spark cannot start, in one sentence that tells what to install; None if Java is fine."""
     java = find_java()
     if java is None:
         return f"Spark needs Java and none was found: {_HINT}."
@@ -26,8 +26,8 @@ def java_problem() -> str | None:
 
 
 def _installed_release(java: pathlib.Path) -> int | None:
-    """The feature release in the file `release` of the installation, which is read faster than java starts; None where
-    there is no such file."""
+    """Returns the feature release in the file `release` of the installation, which is faster than starting java; None
+    if there is no such file."""
     file = java.resolve().parent.parent / "release"
     if not file.is_file():
         return None
@@ -41,13 +41,14 @@ def _version_output(java: str) -> str:
 
 
 def java_release(printed: str) -> int | None:
-    """The feature release in the output of `java -version`: 8 for 1.8.0, 17 for 17.0.2; None when there is none."""
+    """Returns the feature release in the output of `java -version`: 8 for 1.8.0, 17 for 17.0.2; None if there is
+    none."""
     match = re.search(r'version "(?:1\.)?([0-9]{1,6})', printed)
     return int(match.group(1)) if match else None
 
 
 def find_java() -> str | None:
-    """The path of the java command: that of JAVA_HOME where it is set, else the first one on PATH."""
+    """Returns the path of the java command: that of JAVA_HOME if it is set, else the first one on PATH."""
     home = os.environ.get("JAVA_HOME")
     if home:
         java = pathlib.Path(home) / "bin" / "java"

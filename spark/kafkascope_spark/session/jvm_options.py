@@ -1,10 +1,10 @@
 """The options of the embedded session: heap, compilers and Spark settings, in two sizes.
 
-SMALL is for what ends within seconds: the C1 compiler only, and queries that are interpreted, because compiling them
-takes longer than running them. For the same reason the planner does not look for further filters (constraint
-propagation, a third of the optimizer's time). A join, a sort or an aggregation begins with a page of 256 KB; by default
-it has 16 MB where there are two cores, and the findings of a small capture take some hundred of them. A task may have
-8,192 pages, so 2 GB. LARGE is one set of options for 1 million to 50 million requests and 200,000 clients.
+SMALL is for jobs that end within seconds: only the C1 compiler, and interpreted queries, because compiling them takes
+longer than running them. For the same reason the planner does not look for further filters (constraint propagation, a
+third of the optimizer's time). A join, sort or aggregation begins with a page of 256 KB; the default is 16 MB with two
+cores, and the findings of a small capture need some hundred of them. A task may have 8,192 pages, which is 2 GB. LARGE
+is one set of options for 1 million to 50 million requests and 200,000 clients.
 """
 
 import shlex
@@ -22,24 +22,26 @@ compressed file is an estimate."""
 
 
 class SessionSize(Enum):
-    """How much work an embedded session is made for."""
+    """Amount of work for which an embedded session is made."""
 
     SMALL = "small"
     LARGE = "large"
 
 
 def size_for_requests(n_requests: int) -> SessionSize:
-    """The size of the session for a dataset with this number of requests."""
+    """Returns the size of the session for a dataset with this number of requests."""
     return SessionSize.LARGE if n_requests >= LARGE_REQUESTS else SessionSize.SMALL
 
 
 def size_for_input(n_bytes: int | None) -> SessionSize:
-    """The size of the session for this number of uncompressed bytes of captures; None is input of unknown length."""
+    """Returns the size of the session for this number of uncompressed bytes of captures; None for input of unknown
+    length."""
     return SessionSize.SMALL if n_bytes is not None and n_bytes < LARGE_INPUT_BYTES else SessionSize.LARGE
 
 
 CREATED_BY_US = "spark.kafkascope.created"
-"""A setting of the sessions that `open_session` creates, embedded or on a cluster. (Spark warns of other names.)"""
+"""Setting that marks sessions created by `open_session`, embedded or on a cluster. (Spark warns about names without
+this prefix.)"""
 MOST_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 DATA_OPTIONS = {
@@ -53,10 +55,10 @@ DATA_OPTIONS = {
     MOST_BATCH_BYTES: str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
 }
-"""Options of every session that we create; no plan depends on them for correct rows, so a session that the user's
-cluster owns keeps its own. Spark takes the size of a table's Parquet files for its size in memory, which is some thirty
-times as large here: with its own limit of 10 MB for tables to broadcast, a heap of 1 GB is too small. Arrow batches are
-limited by rows: for a limit in bytes Spark 4.3 adds up the sizes of all columns of the batch after each row, which
+"""Options of every session that this program creates. Rows are correct without them, so a session of the user's cluster
+keeps its own. Spark uses the size of a table's Parquet files as its size in memory, which is about thirty times as
+large here: with Spark's default limit of 10 MB for broadcast tables, a heap of 1 GB is too small. Arrow batches are
+limited by rows: for a limit in bytes, Spark 4.3 sums up the sizes of all columns of the batch after each row, which
 costs more than all the rest."""
 
 EMBEDDED_OPTIONS = {
@@ -75,9 +77,9 @@ EMBEDDED_OPTIONS = {
     "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
-"""Options that make the embedded session start fast and use little memory. Adaptive execution is off: it cuts a query
-into one job per shuffle, which costs more than it saves on small tables. Simplified tracebacks are an environment
-variable of the Python workers of queries. Workers with other variables have a daemon of their own, which would load all
+"""Options with which the embedded session starts fast and uses little memory. Adaptive execution is off: it divides a
+query into one job per shuffle, which costs more than it saves on small tables. Simplified tracebacks set an environment
+variable of the Python workers of queries; workers with other variables have their own daemon, which would load all
 modules again instead of using the one that was started early (workers.start_early)."""
 
 _CLASS_OPTIONS = (
@@ -88,10 +90,10 @@ _CLASS_OPTIONS = (
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:ArchiveRelocationMode=0",
 )
-"""Without UsePerfData a JVM that is killed leaves no file in hsperfdata_USER.
+"""Without UsePerfData a killed JVM leaves no file in hsperfdata_USER.
 
 Below MetaspaceSize, loading classes does not trigger a collection of the heap. The class archive is mapped at the
-address it was made for: at any other address each of its pages, 180 MB, would be written and become private memory."""
+address for which it was made: at another address all its pages, 180 MB, would be written and become private memory."""
 _JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=160m", *_CLASS_OPTIONS)
 _LATE_C2 = (
     "-XX:Tier4InvocationThreshold=50000",
@@ -99,17 +101,17 @@ _LATE_C2 = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
-"""Ten times the usual thresholds: otherwise the C2 compiler spends four fifths of its time, a third of the whole run,
-on Spark's planner and on the compiler of its queries, which run only for a moment."""
+"""Ten times the default thresholds: otherwise the C2 compiler spends four fifths of its time, a third of the whole run,
+on Spark's planner and query compiler, which run only for a moment."""
 
 
 def cluster_options(archive: str | None) -> dict[str, str]:
-    """Options of a session that we create on a cluster. archive: the option of the driver's JVM that uses the archive
-    of Spark's classes, or writes it.
+    """Returns the options of a session that is created on a cluster. archive: option of the driver's JVM that uses or
+    writes the archive of Spark's classes.
 
-    Spark puts those of the JVMs before spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are the
-    user's. An executor uses the archive where it finds it under the same path, and starts without it elsewhere. Spark's
-    progress bar would be drawn over ours, into logs too.
+    Spark puts the JVM options before spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are the
+    user's. An executor uses the archive if it exists at the same path, and starts without it otherwise. Spark's
+    progress bar is off, because it would overwrite that of this program, also in logs.
     """
     jvm = (*_LATE_C2, *_CLASS_OPTIONS)
     used = (archive,) if archive and archive.startswith(USE_ARCHIVE) else ()
@@ -122,8 +124,8 @@ def cluster_options(archive: str | None) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SizeOptions:
-    """The options of one size. jvm: of the java command; spark: fixed when the session starts; sql: may also be set on
-    a running session."""
+    """Options of one size. jvm: options of the java command; spark: settings that are fixed when the session starts;
+    sql: settings that may also be set in a running session."""
 
     jvm: tuple[str, ...]
     sql: dict[str, str]
@@ -157,5 +159,5 @@ _SIZES = {
 
 
 def options_for(size: SessionSize) -> SizeOptions:
-    """The options of an embedded session of this size."""
+    """Returns the options of an embedded session of this size."""
     return _SIZES[size]

@@ -1,8 +1,8 @@
-"""Keeps what a process that is launched prints away from this process's standard error.
+"""Keeps the output of launched processes away from this process's standard error.
 
-PySpark launches the JVM of a session on a cluster with our standard error, on which it and Spark write warnings and
-hints as long as it lives. Setting a log level would come too late for the first of them, and would change what the
-user's own logging configuration writes elsewhere.
+PySpark launches the JVM of a session on a cluster with this process's standard error, to which it and Spark write
+warnings and hints. Setting a log level would be too late for the first of them, and would change the output of the
+user's own logging configuration.
 """
 
 import os
@@ -17,8 +17,8 @@ _STANDARD_ERROR = 2
 
 @contextmanager
 def launched_quietly() -> Iterator[None]:
-    """Has processes that are launched in the block write their standard error to a temporary file, as long as they
-    live. Where the block fails, it is copied to ours: it may say why."""
+    """Redirects the standard error of processes that are launched in the block to a temporary file, as long as they
+    run. If the block raises an error, the file is copied to standard error, because it may contain the reason."""
     sys.stderr.flush()
     ours = os.dup(_STANDARD_ERROR)
     with tempfile.TemporaryFile() as file:

@@ -1,8 +1,7 @@
 """Opens the Spark session: embedded in this process, on a cluster (`--master`), or on a Spark Connect server.
 
-The embedded session is small (jvm_options) and stays on the loopback addresses. A session that somebody else opened (a
-notebook's, Databricks', a Connect server's) is used as it is: none of its settings is changed. Only its executors are
-checked, once.
+The embedded session is small (jvm_options) and uses only loopback addresses. A session that was opened elsewhere (by a
+notebook, Databricks, a Connect server) is used without changing its settings. Only its executors are checked, once.
 """
 
 import os
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EMBEDDED = "kafkascope.embedded"
-"""A setting of the sessions that `open_session` embeds in this process; others belong to the user."""
+"""Setting that marks sessions that `open_session` embeds in this process; others belong to the user."""
 CONNECTOR = "kafkascope.connector"
-"""A setting of the embedded sessions: the scheme of the storage that they have a connector for."""
+"""Setting of embedded sessions: scheme of the storage for which they have a connector."""
 
 
 def open_session(
@@ -45,12 +44,12 @@ def open_session(
     connector: StorageConnector | None = None,
     quiet: bool = False,
 ) -> "SparkSession":
-    """The session of master, of remote (a Spark Connect URL), of `SPARK_REMOTE`, or the active one; where there is none
-    of these, an embedded session of this size, with the connector. quiet: the JVM of a session that is created on a
-    cluster prints nothing on our standard error; one that is there already goes on as its owner wants.
+    """Returns the session of master, of remote (a Spark Connect URL), of `SPARK_REMOTE`, or the active one; else an
+    embedded session of this size, with the connector. quiet: whether the JVM of a session that is created on a cluster
+    prints nothing to standard error; an existing session is not changed.
 
-    Raises UsageError when Java is missing, a cluster cannot be reached or its executors lack what the stories need;
-    SparkError when the embedded session does not start.
+    Raises UsageError if Java is missing, a cluster cannot be reached or its executors lack something that the stories
+    need; SparkError if the embedded session does not start.
     """
     if master is not None and remote is not None:
         raise UsageError(
@@ -80,7 +79,7 @@ def is_embedded(master: str | None, remote: str | None = None) -> bool:
 
 
 def active_session() -> "SparkSession | None":
-    """The session that is already open in this process, whoever opened it; None when there is none."""
+    """Returns the session that is already open in this process; None if there is none."""
     if "pyspark" not in sys.modules:
         return None
     from pyspark.errors import PySparkRuntimeError
@@ -93,7 +92,7 @@ def active_session() -> "SparkSession | None":
 
 
 def cancel_jobs() -> None:
-    """Cancel what the session of this process runs, if there is one."""
+    """Cancels the jobs of the session of this process, if there is one."""
     from pyspark.sql.utils import is_remote
 
     session = active_session()
@@ -104,15 +103,15 @@ def cancel_jobs() -> None:
 
 
 def launch_early(size: SessionSize, connector: StorageConnector | None = None) -> Jvm | None:
-    """Launch the JVM that `open_session` will connect to, without waiting; None where Java is missing.
+    """Launches the JVM to which `open_session` will connect, without waiting. Returns None if Java is missing.
 
     Starts a process and no thread, and imports no Spark: the caller may fork afterwards.
     """
     java = find_java()
     if java is None:
         return None
-    # Spark's workers inherit these. pyarrow's own allocator keeps three times as much as a worker that reads files asks
-    # for, and glibc one heap per thread.
+    # Spark's workers inherit these. pyarrow's own allocator keeps three times the memory that a worker needs to read
+    # files, and glibc has one heap per thread.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -142,7 +141,7 @@ def _embedded(size: SessionSize, connector: StorageConnector | None) -> "SparkSe
 
 
 def _spark_context(size: SessionSize, connector: StorageConnector | None) -> Any:
-    """The Spark context, on the JVM of this process; it is launched where it is not there yet."""
+    """Returns the Spark context on the JVM of this process, which is launched if it does not run yet."""
     from pyspark import SparkConf, SparkContext
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS | options_for(size).sql | options_for(size).spark
@@ -154,7 +153,7 @@ def _spark_context(size: SessionSize, connector: StorageConnector | None) -> Any
     launched = current_jvm()
     if launched is not None and connector is not None and launched.packages != connector.packages:
         raise UsageError(_no_connector(connector))
-    if SparkContext._gateway is not None:  # of a session that was stopped: its JVM serves the next one
+    if SparkContext._gateway is not None:  # of a stopped session, whose JVM is used again
         return SparkContext(conf=configured)
     jvm = launched or launch_early(size, connector)
     if jvm is None:
@@ -163,8 +162,8 @@ def _spark_context(size: SessionSize, connector: StorageConnector | None) -> Any
 
 
 _JARS_OF_CLASS_PATH = {"spark.jars": "", "spark.submit.pyFiles": ""}
-"""SparkSubmit would have every jar copied for the executor, and opened by the Python workers as if it held modules.
-The executor is in the same JVM, whose class path has the jars."""
+"""Settings that are cleared because SparkSubmit would copy every jar for the executor, and Python workers would open
+the jars as if they contained modules. The executor is in the same JVM, whose class path has the jars."""
 
 
 def _no_connector(connector: StorageConnector) -> str:
@@ -175,13 +174,14 @@ def _no_connector(connector: StorageConnector) -> str:
 
 
 def _set_size(session: "SparkSession", size: SessionSize) -> None:
-    """Give an embedded session the SQL settings of this size: it may have been opened before the size was known."""
+    """Sets the SQL settings of this size in an embedded session, which may have been opened before the size was
+    known."""
     for name, value in options_for(size).sql.items():
         session.conf.set(name, value)
 
 
 _SUBMITTED = ("spark-submit",)
-"""Stands for the class path and the module options of the JVM that PySpark launches by spark-submit."""
+"""Placeholder for the class path and module options of the JVM that PySpark launches by spark-submit."""
 
 
 def _on_cluster(master: str, *, quiet: bool) -> "SparkSession":

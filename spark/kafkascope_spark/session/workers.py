@@ -1,4 +1,4 @@
-"""Spark's Python workers: started early in the embedded session, checked before a cluster's are used."""
+"""Spark's Python workers: starts them early in the embedded session, and checks those of a cluster before use."""
 
 import contextlib
 import sys
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MOST_CHECKS = 16
-"""Tasks of the job that checks the executors, at the most; more would only repeat what these find."""
+"""Largest number of tasks of the job that checks the executors; more would find nothing new."""
 _HOW_TO_INSTALL = "install it there, or pass it with --py-files"
 
 
 def start_early(context: "SparkContext") -> None:
-    """Start the Python workers of an embedded session in the background: its context is there half a second before the
-    session is. The process that they are forked from has the stories' modules (worker_daemon)."""
+    """Starts the Python workers of an embedded session in the background: its context is ready half a second before the
+    session. The process from which they are forked has the stories' modules loaded (worker_daemon)."""
     threading.Thread(target=_run_empty_job, args=(context,), name="spark-workers", daemon=True).start()
 
 
@@ -28,20 +28,20 @@ def _run_empty_job(context: "SparkContext") -> None:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    # A session that is stopped meanwhile needs no workers; the first real job reports what keeps them from starting.
+    # A session that is stopped in the meantime needs no workers; the first real job reports why they do not start.
     with contextlib.suppress(PySparkException, Py4JError, OSError):
         n = context.defaultParallelism
         context.parallelize(range(n), n).foreachPartition(_nothing)
 
 
 def _nothing(rows: "Iterable[int]") -> None:
-    """What a worker does that is started early."""
+    """Does nothing; a worker runs it to be started early."""
 
 
 def check_executors(session: "SparkSession") -> None:
-    """Run a tiny job that imports on the executors what the stories need.
+    """Runs a tiny job that imports on the executors what the stories need.
 
-    Raises UsageError, in one sentence, when our package, its version, pyarrow or the Python version does not fit.
+    Raises UsageError, in one sentence, if this package, its version, pyarrow or the Python version does not fit.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as fn
@@ -61,9 +61,9 @@ def check_executors(session: "SparkSession") -> None:
 
 
 def _describe_executor() -> Callable[[int], str]:
-    """The function that an executor runs: the version of our package there and that of pyarrow, with a tab between;
-    empty where they cannot be imported. It is nested so that Spark sends its code: an executor without our package
-    could not import it."""
+    """Returns the function that an executor runs. It returns the versions of this package and of pyarrow there,
+    separated by a tab; empty if they cannot be imported. It is nested so that Spark sends its code: an executor without
+    this package could not import it."""
 
     def describe(number: int) -> str:
         try:
@@ -87,7 +87,8 @@ def _describe_executor() -> Callable[[int], str]:
 
 
 def executor_problem(ours: str, arrow: str) -> str | None:
-    """What an executor lacks, in one sentence, given its versions of kafkascope and pyarrow; None when it fits."""
+    """Returns what an executor lacks, in one sentence, given its versions of kafkascope and pyarrow; None if it
+    fits."""
     wanted = kafkascope_spark.__version__
     if not arrow:
         return "the executors have no pyarrow: install it there (pip install pyarrow)"
@@ -99,7 +100,7 @@ def executor_problem(ours: str, arrow: str) -> str | None:
 
 
 def python_mismatch(why: str) -> str:
-    """The sentence for executors that run another Python; why: Spark's own message."""
+    """Returns the sentence for executors with another Python version. why: Spark's own message."""
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     first = next((line.strip() for line in why.splitlines() if "PYTHON_VERSION_MISMATCH" in line), "")
     detail = first.partition("PYTHON_VERSION_MISMATCH]")[2].strip()
