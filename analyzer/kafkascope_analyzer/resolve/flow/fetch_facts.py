@@ -75,8 +75,10 @@ class FetchRunEnds:
         """Takes responses to Produce."""
         if not self._runs.num_rows:
             return
-        is_accepted = pc.fill_null(pc.equal(named.rows["error_code"], 0), False)
-        self._times.take_accepted(named.topics.filter(flat(is_accepted)), named.rows.filter(is_accepted))
+        rows = named.rows
+        accepted = pc.if_else(pc.equal(rows["error_code"], 0), rows["partition_offset"], None)
+        columns = {"partition": rows["partition"], "partition_offset": accepted, "ts_ns": rows["ts_ns"]}
+        self._times.take_accepted(named.topics, pa.table(columns))
 
     def take_fetched(self, named: NamedRows) -> None:
         """Takes responses to Fetch."""

@@ -35,28 +35,27 @@ class OffsetTimes:
 
     def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes batches that brokers accepted (partition, partition_offset: offset of the first record, ts_ns)."""
-        self._is_written[self._known(topics, rows, "partition_offset")[0]] = True
-        slots, chosen = self._up_to(topics, rows, "partition_offset")
+        known = self._known(topics, rows, rows["partition_offset"])
+        self._is_written[known[0]] = True
+        slots, chosen = self._up_to(*known)
         np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
     def take_created(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes records with their create times (partition, partition_offset, ts_ns), after all batches. They count for
         topic-partitions whose producers the capture does not show."""
-        slots, chosen = self._up_to(topics, rows, "partition_offset")
+        slots, chosen = self._up_to(*self._known(topics, rows, rows["partition_offset"]))
         is_other = ~self._is_written[self._places[slots]]
         np.minimum.at(self._first_ns, slots[is_other], rows["ts_ns"].to_numpy()[chosen[is_other]])
 
     def take_ends(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> None:
         """Takes ends of partitions (partition, column: the offset after the last record, ts_ns)."""
-        before_end = pc.subtract(rows[column], 1)
-        rows = rows.set_column(rows.column_names.index(column), column, before_end)
-        slots, chosen = self._up_to(topics, rows, column)
+        slots, chosen = self._up_to(*self._known(topics, rows, pc.subtract(rows[column], 1)))
         np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
     def take_stable(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes last stable offsets (partition, last_stable_offset, ts_ns): records at or after them belong to open
         transactions, or come after such records."""
-        places, chosen, offsets = self._known(topics, rows, "last_stable_offset")
+        places, chosen, offsets = self._known(topics, rows, rows["last_stable_offset"])
         rank = np.searchsorted(self._offsets, offsets)
         slots = np.searchsorted(self._keys, places * len(self._offsets) + rank)
         is_there = slots < len(self._keys)
@@ -110,23 +109,24 @@ class OffsetTimes:
         acks=1 are accepted before earlier ones with acks=all."""
         return _least_from_here(self._places, self._first_ns)[self._point_slots]
 
-    def _up_to(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs]:
-        """Returns for each row the slot of the last point of its topic-partition with an offset up to that of the
-        column, and the rows that have one."""
-        places, chosen, offsets = self._known(topics, rows, column)
+    def _up_to(self, places: Longs, rows: Longs, offsets: Longs) -> tuple[Longs, Longs]:
+        """Returns for each row of `_known` the slot of the last point of its topic-partition up to its offset, and the
+        numbers of the rows that have one."""
         rank = np.searchsorted(self._offsets, offsets, side="right") - 1
         slots = np.searchsorted(self._keys, places * len(self._offsets) + rank, side="right") - 1
         is_there = (slots >= 0) & (rank >= 0)
         is_there[is_there] = self._places[slots[is_there]] == places[is_there]
-        return slots[is_there], chosen[is_there]
+        return slots[is_there], rows[is_there]
 
-    def _known(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs, Longs]:
-        """Returns the rows about a topic-partition with points that have an offset in the column: their
-        topic-partitions, row numbers and offsets."""
+    def _known(
+        self, topics: pa.DictionaryArray, rows: pa.Table, offsets: pa.ChunkedArray
+    ) -> tuple[Longs, Longs, Longs]:
+        """Returns the rows about a topic-partition with points that have an offset: their topic-partitions, row numbers
+        and offsets."""
         places = self._topic_partitions.find(topics, rows["partition"])
-        offsets = flat(rows[column]).fill_null(-1).to_numpy()
-        chosen = np.flatnonzero((places >= 0) & (offsets >= 0))
-        return places[chosen], chosen, offsets[chosen]
+        known = flat(offsets).fill_null(-1).to_numpy()
+        chosen = np.flatnonzero((places >= 0) & (known >= 0))
+        return places[chosen], chosen, known[chosen]
 
 
 def _least_from_here(groups: Longs, times: Longs) -> Longs:
