@@ -16,6 +16,7 @@ from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH
 from kafkascope_analyzer.connections.roles import COMPACT_ROWS
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.schema import api_keys, api_name
 
@@ -66,9 +67,14 @@ def count_answers(answers: pa.Table, leaders: Leaders) -> Iterator[tuple[int, An
     rows = np.concatenate([np.arange(len(first_ns)), np.flatnonzero(is_second)])
     chosen, ts_ns = answers.take(pa.array(rows)), np.concatenate([first_ns, last_ns[is_second]])
     before, after = leaders.reported(chosen["topic"], chosen["partition"], ts_ns)
-    votes = np.stack([chosen["conn"].to_numpy(), before, np.where(after == before, UNKNOWN, after)], 1)
-    distinct, n_votes = np.unique(votes[before != UNKNOWN], axis=0, return_counts=True)
-    for (conn, reported, moving), n in zip(distinct.tolist(), n_votes.tolist(), strict=True):
+    columns = (chosen["conn"].to_numpy(), before, np.where(after == before, UNKNOWN, after))
+    known = np.flatnonzero(before != UNKNOWN)
+    order = known[np.lexsort([column[known] for column in reversed(columns)])]
+    votes = [column[order] for column in columns]
+    firsts = np.flatnonzero(first_of_runs(*votes))
+    n_votes = np.diff(np.append(firsts, len(order)))
+    distinct = zip(*(column[firsts].tolist() for column in votes), n_votes.tolist(), strict=True)
+    for conn, reported, moving, n in distinct:
         found = Answers()
         found.reported[reported] += n
         if moving != UNKNOWN:

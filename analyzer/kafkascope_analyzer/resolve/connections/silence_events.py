@@ -103,10 +103,10 @@ class SilenceEvents(EventSource):
         """Keeps the requests at the ends of silences."""
         if len(self._conn):
             conn = int_column(rows, "conn", 0)
-            is_mine = self._is_silent[conn] & (int_column(rows, "number", -1) >= 0)
+            mine = np.flatnonzero(self._is_silent[conn] & (int_column(rows, "number", -1) >= 0))
             for side, (column, end) in _ENDS.items():
                 at_ns = int_column(rows, column, 0)
-                near = np.flatnonzero(is_mine & np.isin(at_ns, self._end_ns[end]))
+                near = mine[np.isin(at_ns[mine], self._end_ns[end])]
                 self._keep(
                     side, rows.take(pa.array(near)), list(zip(conn[near].tolist(), at_ns[near].tolist(), strict=True))
                 )

@@ -77,7 +77,8 @@ class FetchRunEnds:
             return
         rows = named.rows
         accepted = pc.if_else(pc.equal(rows["error_code"], 0), rows["partition_offset"], None)
-        columns = {"partition": rows["partition"], "partition_offset": accepted, "ts_ns": rows["ts_ns"]}
+        times = rows["ts_ns"].fill_null(0)  # null where the broker did not respond
+        columns = {"partition": rows["partition"], "partition_offset": accepted, "ts_ns": times}
         self._times.take_accepted(named.topics, pa.table(columns))
 
     def take_fetched(self, named: NamedRows) -> None:

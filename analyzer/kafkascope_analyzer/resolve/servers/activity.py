@@ -25,7 +25,7 @@ from kafkascope_analyzer.resolve.servers.host_silences import host_silence_rows
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import loss_rows
 from kafkascope_analyzer.resolve.servers.raised_ack_times import raised_rows
-from kafkascope_analyzer.resolve.servers.rows import ServerRows, host_rows, sign_rows
+from kafkascope_analyzer.resolve.servers.rows import ServerRows, first_connections, host_rows, sign_rows
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.servers.slow_responses import with_slow_responses
 from kafkascope_analyzer.resolve.servers.slowness import slow_rows
@@ -89,17 +89,17 @@ def gather_server_rows(
         *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
         (OWED, PAYLOAD, _of_processes(_owed(waits, hosts, activity.capture_ns[1]), hosts, windows)),
     ]
-    met = host_rows(hosts, activity.contacts)
+    of_pairs = first_connections(hosts, hosts.pair, len(hosts.pair_server))
     silences = gather_silences(hosts, activity.capture_ns[1], uncovered, clocks, claims)
     return ServerRows(
-        hosts=met,
+        hosts=host_rows(hosts, activity.contacts, of_pairs),
         losses=loss_rows(hosts),
         delays=pa.concat_tables([delay_rows(hosts), raised_rows(hosts, activity.capture_ns)]),
         slow=slow_rows(hosts, activity.capture_ns),
         absent=absent,
         waits=waits.table(hosts),
         lost=lost.table(hosts),
-        signs=sign_rows(hosts, signs),
+        signs=sign_rows(hosts, signs, of_pairs),
         silences=silences,
         closed=closed,
     )
@@ -124,7 +124,7 @@ def _owed(waits: Waits, hosts: ServerHosts, end_ns: int) -> Runs:
 def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:
     """Returns the runs of the marked pairs, in both directions, by scope and layer."""
     unions = {(BY_HOST, PACKETS): RunUnion(), (BY_HOST, PAYLOAD): RunUnion(), (FROM_HOST, PACKETS): RunUnion()}
-    for runs in spilled_runs(hosts):
+    for runs in spilled_runs(hosts) if concerned.any() else ():
         mine = (runs.pair >= 0) & concerned[runs.pair]
         for (scope, layer), union in unions.items():
             union.add(runs.of(runs.pair, mine & (runs.layer == layer) & (runs.by_server == (scope == BY_HOST))))

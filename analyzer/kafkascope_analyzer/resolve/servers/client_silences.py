@@ -7,7 +7,6 @@ overdue; and the waits of clients that are seldom quiet (quiet_clients). Whether
 connections is decided where it is known which connections belong to it (Spark).
 """
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from kafkascope_analyzer.dataset.tables.connections import CLAIMED_JOBS, COORDIN
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.cluster.claims import job_codes
 from kafkascope_analyzer.resolve.servers.quiet_clients import client_numbers, quiet_times
-from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after, joined, last_before
+from kafkascope_analyzer.resolve.servers.run_union import NO_RUNS, Ints, Runs, first_ending_after, joined, last_before
 from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
 from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS, is_unacknowledged
 from kafkascope_analyzer.scan.spill import read_spill
@@ -31,6 +30,7 @@ LATE_FACTOR, SLACK_NS = 1.5, 1_000_000_000
 """A member's next payload is overdue when it takes this many times as long as usual, and this much longer."""
 MOST_OVERDUE = 32
 """Most silences that are chosen of one connection: the longest ones."""
+_LAYERS = (PACKETS, PAYLOAD)
 NO_SILENCES = pa.schema(
     [
         ("conn_id", pa.string()),
@@ -60,17 +60,18 @@ def gather_silences(
     acknowledged: whether the client's kernel acknowledged the server's packets meanwhile; clock_ns: the difference
     between the capture's clock and the times in the client's batches, null where these are not create times.
     """
-    waits = joined([spans for spans, _ in _server_waits(hosts, PAYLOAD)])
-    ended_by = np.concatenate([np.empty(0, np.int64), *(how for _, how in _server_waits(hosts, PAYLOAD))])
+    found = _server_waits(hosts)
+    waits, ended_by = found[PAYLOAD]
     known = np.flatnonzero(~uncovered.lie_in(waits.first_ns, _until(waits, end_ns)))
     waits, ended_by = waits.taken(known), ended_by[known]
     chosen = np.flatnonzero(_is_chosen(waits, hosts, end_ns, claims))
     waits, ended_by = waits.taken(chosen), ended_by[chosen]
-    before = last_before(_client_runs(hosts, PAYLOAD, waits.subject), waits.subject, waits.first_ns)
+    runs = _client_runs(hosts, waits.subject)
+    before = last_before(runs[PAYLOAD], waits.subject, waits.first_ns)
     known = np.flatnonzero(before.last_packet > 0)
     waits, ended_by, before = waits.taken(known), ended_by[known], before.taken(known)
     until = _until(waits, end_ns)
-    sent = last_before(_client_runs(hosts, PACKETS, waits.subject), waits.subject, until)
+    sent = last_before(runs[PACKETS], waits.subject, until)
     is_open = waits.last_ns == 0
     return pa.table(
         {
@@ -82,23 +83,31 @@ def gather_silences(
             "last_packet": pa.array(waits.last_packet, mask=is_open),
             "ended_by": pa.array(ENDED_BY).take(pa.array(ended_by)),
             "last_sent_ns": np.maximum(sent.last_ns, before.last_ns),
-            "acknowledged": ~_is_unacknowledged(waits, hosts, end_ns),
+            "acknowledged": ~_is_unacknowledged(waits, found[PACKETS][0], end_ns),
             "clock_ns": clocks.take(pa.array(waits.subject)),
         },
         NO_SILENCES.schema,
     )
 
 
-def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints]]:
-    """Yields the waits of servers for clients, by connection, with the cause of their end. first: the server's first
-    packet that required a response, last: the packet that ended the wait, 0 where none did."""
+def _server_waits(hosts: "ServerHosts") -> dict[int, tuple[Runs, Ints]]:
+    """Returns, by layer, the waits of servers for clients, by connection, with the cause of their end. first: the
+    server's first packet that required a response, last: the packet that ended the wait, 0 where none did."""
+    found: dict[int, list[tuple[Runs, Ints]]] = {layer: [(NO_RUNS, np.empty(0, np.int64))] for layer in _LAYERS}
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, WAITS):
-            conn = rows["conn"].to_numpy() + first
+            conn, of_layer = rows["conn"].to_numpy() + first, rows["layer"].to_numpy()
             by_server = (rows["side"].to_numpy() != hosts.client_side[conn]) & (hosts.pair[conn] >= 0)
-            mine = np.flatnonzero(by_server & (rows["layer"].to_numpy() == layer) & is_unacknowledged(rows))
+            by_server &= is_unacknowledged(rows)
             columns = (rows[name].to_numpy() for name in ("first_ns", "first_packet", "until_ns", "until_packet"))
-            yield Runs(conn, *columns).taken(mine), rows["ended_by"].to_numpy().astype(np.int64)[mine]
+            waits, ended_by = Runs(conn, *columns), rows["ended_by"].to_numpy().astype(np.int64)
+            for layer, parts in found.items():
+                mine = np.flatnonzero(by_server & (of_layer == layer))
+                parts.append((waits.taken(mine), ended_by[mine]))
+    return {
+        layer: (joined([waits for waits, _ in parts]), np.concatenate([ended_by for _, ended_by in parts]))
+        for layer, parts in found.items()
+    }
 
 
 def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int, claims: pa.Table) -> NDArray[np.bool_]:
@@ -158,26 +167,29 @@ def _of_members(hosts: "ServerHosts", claims: pa.Table) -> NDArray[np.bool_]:
     return found
 
 
-def _client_runs(hosts: "ServerHosts", layer: int, conn: Ints) -> Runs:
-    """Returns the runs of the clients of some connections, by connection and time."""
+def _client_runs(hosts: "ServerHosts", conn: Ints) -> dict[int, Runs]:
+    """Returns, by layer, the runs of the clients of some connections, by connection and time."""
     wanted = np.zeros(hosts.connections.num_rows, np.bool_)
     wanted[conn] = True
-    parts = []
-    for spill, first in hosts.first_row.items():
+    found: dict[int, list[Runs]] = {layer: [] for layer in _LAYERS}
+    for spill, first in hosts.first_row.items() if len(conn) else ():
         for rows in read_spill(spill, RUNS):
-            of_conn = rows["conn"].to_numpy() + first
-            by_client = rows["side"].to_numpy() == hosts.client_side[of_conn]
-            mine = np.flatnonzero(wanted[of_conn] & by_client & (rows["layer"].to_numpy() == layer))
-            parts.append(Runs(of_conn, *(rows[name].to_numpy() for name in RUN_COLUMNS)).taken(mine))
-    runs = joined(parts)
+            of_conn, of_layer = rows["conn"].to_numpy() + first, rows["layer"].to_numpy()
+            by_client = wanted[of_conn] & (rows["side"].to_numpy() == hosts.client_side[of_conn])
+            runs = Runs(of_conn, *(rows[name].to_numpy() for name in RUN_COLUMNS))
+            for layer, parts in found.items():
+                parts.append(runs.taken(np.flatnonzero(by_client & (of_layer == layer))))
+    return {layer: _in_order(joined(parts)) for layer, parts in found.items()}
+
+
+def _in_order(runs: Runs) -> Runs:
+    """Returns the runs by subject and the time at which they end."""
     return runs.taken(np.lexsort((runs.last_ns, runs.subject)))
 
 
-def _is_unacknowledged(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:
-    """Whether the server waited long for an acknowledgment during each wait."""
-    unacknowledged = joined([spans for spans, _ in _server_waits(hosts, PACKETS)])
-    unacknowledged = unacknowledged._replace(last_ns=_until(unacknowledged, end_ns))
-    unacknowledged = unacknowledged.taken(np.lexsort((unacknowledged.last_ns, unacknowledged.subject)))
+def _is_unacknowledged(waits: Runs, unacknowledged: Runs, end_ns: int) -> NDArray[np.bool_]:
+    """Whether the server waited long for an acknowledgment during each wait. unacknowledged: its waits for packets."""
+    unacknowledged = _in_order(unacknowledged._replace(last_ns=_until(unacknowledged, end_ns)))
     at = first_ending_after(unacknowledged, waits.subject, waits.first_ns)
     found = at >= 0
     found[found] = unacknowledged.first_ns[at[found]] < _until(waits, end_ns)[found]

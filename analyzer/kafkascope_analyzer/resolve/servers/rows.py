@@ -55,10 +55,15 @@ class ServerRows:
     closed: pa.Table = field(default_factory=_no_closed_windows)
 
 
-def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
-    """Returns one row per server and host: its addresses, when the server sent packets, whether it sent payload."""
+FirstConnections = tuple[Ints, pa.Array]
+"""When the first connection of each subject began, and its id."""
+
+
+def host_rows(hosts: "ServerHosts", contacts: "Contacts", of_pairs: FirstConnections) -> pa.Table:
+    """Returns one row per server and host: its addresses, when the server sent packets, whether it sent payload.
+    of_pairs: the first connections of the pairs."""
     server, has_packets = hosts.pair_server, contacts.last_ns >= 0
-    first, conn_ids = _first_connections(hosts, hosts.pair, len(server))
+    first, conn_ids = of_pairs
     columns = {
         "key": hosts.keys.take(pa.array(server)),
         "conn_id": conn_ids,
@@ -76,9 +81,8 @@ def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
     return pa.table(columns)
 
 
-def _first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> tuple[Ints, pa.Array]:
-    """Returns the first connection of each of n subjects: when it began, and its id. subject: the subject of each
-    connection, or NONE."""
+def first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> FirstConnections:
+    """Returns the first connections of n subjects. subject: the subject of each connection, or NONE."""
     began = hosts.connections["first_ns"].to_numpy()
     conn_ids = hosts.connections["conn_id"].combine_chunks()
     ranks = pc.rank(conn_ids).to_numpy()
@@ -90,11 +94,12 @@ def _first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> tuple[Int
     return began[first] if len(began) else first, conn_ids.take(pa.array(first)) if len(began) else pa.nulls(n)
 
 
-def sign_rows(hosts: "ServerHosts", signs: list[tuple[int, int, Runs]]) -> pa.Table:
-    """Returns runs of servers' packets as rows. signs: scope, layer, and the runs by pair (_OF_PAIRS) or by server."""
+def sign_rows(hosts: "ServerHosts", signs: list[tuple[int, int, Runs]], of_pairs: FirstConnections) -> pa.Table:
+    """Returns runs of servers' packets as rows. signs: scope, layer, and the runs by pair (_OF_PAIRS) or by server;
+    of_pairs: the first connections of the pairs."""
     parts = []
-    of_pair = _first_connections(hosts, hosts.pair, len(hosts.pair_server))[1]
-    of_server = _first_connections(hosts, hosts.server, len(hosts.servers))[1]
+    of_pair = of_pairs[1]
+    of_server = first_connections(hosts, hosts.server, len(hosts.servers))[1]
     texts = pa.array(hosts.hosts, pa.string())
     for scope, layer, runs in signs:
         n, subject = len(runs.subject), pa.array(runs.subject)
