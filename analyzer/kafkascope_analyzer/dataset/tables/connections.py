@@ -64,7 +64,7 @@ def _certificate(side: str) -> tuple[Column, ...]:
         *time(f"tls_{side}_not_before", f"since when the {side}'s certificate is valid"),
         *time(f"tls_{side}_not_after", f"until when the {side}'s certificate is valid; null after 2099"),
         text(f"tls_{side}_key_type", f"kind of the key in the {side}'s certificate", *KEY_TYPES),
-        i32(f"tls_{side}_key_bits", "size of that key in bits: 2048 of rsa, 256 of ec and ed25519"),
+        i32(f"tls_{side}_key_bits", "size of that key in bits, such as 2048 for rsa, 256 for ec and ed25519"),
     )
 
 
@@ -102,13 +102,13 @@ CONNECTIONS = Table(
         ),
         *time("close", "first FIN or RST"),
         i64("idle_before_close_ms", "from the last payload to the first FIN or RST, milliseconds"),
-        text("protocol", "what it speaks", "kafka", "tls", "http", "zookeeper", "other", "empty"),
-        text("why", "what made us say so"),
+        text("protocol", "its protocol", "kafka", "tls", "http", "zookeeper", "other", "empty"),
+        text("why", "evidence for the protocol"),
         text("tls_version", "TLS version of the server's hello"),
         text("tls_sni", "server name in the client's hello"),
-        text("tls_alpn", "application protocol chosen"),
-        text("tls_suite", "cipher suite that the server chose, as TLS_AES_256_GCM_SHA384"),
-        text("tls_group", "group of the key exchange, as x25519"),
+        text("tls_alpn", "application protocol that the server chose (ALPN)"),
+        text("tls_suite", "cipher suite that the server chose, such as TLS_AES_256_GCM_SHA384"),
+        text("tls_group", "group of the key exchange, such as x25519"),
         texts("tls_versions_offered", "TLS versions that the client offers, in its order"),
         texts("tls_suites_offered", "cipher suites that the client offers, in its order"),
         texts("tls_alpns_offered", "application protocols that the client offers, in its order"),
@@ -116,20 +116,20 @@ CONNECTIONS = Table(
         text("tls_ja4", "JA4 fingerprint of the client's hello: equal for equal libraries with equal settings"),
         text(
             "tls_claimed_library",
-            "TLS library whose default the cipher suites of the client's hello are, by their order: claimed, never "
-            "confirmed; null where they are no known one's",
+            "TLS library that by default offers these cipher suites in this order: claimed, never confirmed; "
+            "null where no known library does",
             *TLS_LIBRARIES,
         ),
         flag("tls_resumed", "whether the handshake resumed a session; null where it does not show"),
         flag("tls_retried", "whether the server asked for a second hello (HelloRetryRequest)"),
         i64("tls_handshake_us", "from the client's hello to the end of the handshake, microseconds"),
-        i64("tls_server_us", "of it, from the client's hello to the server's: what the server took, and the network"),
+        i64("tls_server_us", "part of it from the client's hello to the server's: time of the server and the network"),
         i64(
             "tls_client_us",
-            "of it, from the last record of the server's hello, certificate and key to the client's next: what the "
-            "client took to check them, and the network",
+            "part of it from the last record of the server's hello, certificate and key to the client's next "
+            "record: time of the client to check them, and of the network",
         ),
-        flag("tls_decrypted", "whether its TLS records were decrypted; null where it is no TLS"),
+        flag("tls_decrypted", "whether its TLS records were decrypted; null without TLS"),
         i64(
             "claimed_requests",
             "requests that the lengths of its TLS records show (`requests.decoded_by` tls_lengths); null where they "
@@ -137,46 +137,50 @@ CONNECTIONS = Table(
         ),
         text(
             "claimed_job",
-            "what most of these seem to do, by lengths and times: claimed, never confirmed; null where nothing speaks "
-            "for it",
+            "job of the connection, inferred from the lengths and times of these requests: claimed, never "
+            "confirmed; null where they indicate none",
             *CLAIMED_JOBS,
         ),
-        text("claimed_job_why", "the measure that speaks for that job"),
+        text("claimed_job_why", "measure that indicates that job"),
         i64(
             "claimed_first_bytes",
-            "bytes of the first of these requests, ApiVersions of most clients; null where it is not captured",
+            "bytes of the first of these requests, which is ApiVersions for most clients; null where it is "
+            "not captured",
         ),
         text(
             "tls_client_alert",
-            "first TLS alert of the client that says what is wrong, as unknown_ca; `encrypted` where it ended the "
-            "handshake by one that is encrypted (TLS 1.3)",
+            "first TLS alert of the client that reports an error, such as unknown_ca; `encrypted` where it "
+            "ended the handshake with an encrypted alert (TLS 1.3)",
         ),
         text(
             "tls_server_alert",
-            "first TLS alert of the server that says what is wrong, as certificate_required, or `encrypted`",
+            "first TLS alert of the server that reports an error, such as certificate_required, or `encrypted`",
         ),
         text(
             "tls_failure",
-            "why TLS was given up, where an alert says so: expired, not_yet_valid, wrong_name, no_client_certificate, "
-            "no_common_version or no_common_suite, where certificates and hellos show it, else the alert; null too "
-            "where the server seems to speak another protocol than Kafka: by its port, or as the client offers ALPN",
+            "why TLS failed, where there is an alert: expired, not_yet_valid, wrong_name, "
+            "no_client_certificate, no_common_version or no_common_suite, where certificates and hellos show "
+            "it, else the alert; also null where the server seems to speak another protocol than Kafka, "
+            "because of its port, or because the client offers ALPN",
         ),
         *_certificate("server"),
         text(
             "tls_client_certificate",
-            "whether the client sent a certificate of its own; missing: it was asked for one and sent none, of TLS 1.3 "
-            "by the length of its message; null where the handshake does not show it",
+            "whether the client sent a certificate; missing: the server requested one and the client sent "
+            "none (with TLS 1.3 inferred from the length of its message); null where the handshake does not "
+            "show it",
             "sent",
             "missing",
             "not_asked",
         ),
         *_certificate("client"),
-        text("sasl_mechanism", "SASL mechanism asked for"),
+        text("sasl_mechanism", "SASL mechanism that the client requested"),
         text(
             "principal",
-            "user whom the broker let in: of the first SASL token, where PLAIN, SCRAM or a JWT of OAUTHBEARER shows "
-            "one; else, where it answered, the subject of the client's certificate: on a decrypted connection without "
-            "SASL; on others too, where TLS 1.2 shows it, though there may be SASL in what is encrypted",
+            "user whose login the broker accepted: from the first SASL token, where PLAIN, SCRAM or a JWT of "
+            "OAUTHBEARER shows one; else, where the broker responded, the subject of the client's "
+            "certificate: on a decrypted connection without SASL, and on others where TLS 1.2 shows it, "
+            "although encrypted SASL is possible there",
         ),
         i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
         text("zookeeper_session", "ZooKeeper session that the server granted, as 0x and hex digits"),
@@ -189,46 +193,50 @@ CONNECTIONS = Table(
         text("software_name", "client software of ApiVersions"),
         text("software_version", "version of the client software"),
         texts(
-            "api_versions_offered", "what the broker offers, as Api:min-max; null where no ApiVersions answer was seen"
+            "api_versions_offered",
+            "versions that the broker offers, as Api:min-max; null where no ApiVersions response was seen",
         ),
-        texts("api_versions_used", "what the client used, as Api:version"),
+        texts("api_versions_used", "versions that the client used, as Api:version"),
         i32("node_id", "node id of the server; null where the capture does not show it"),
-        text("node_id_why", "how the node id was found; else why there is none"),
-        text("advertised_host", "host by which the server is advertised"),
-        i32("advertised_port", "port by which the server is advertised"),
+        text("node_id_why", "how the node id was found, or why there is none"),
+        text("advertised_host", "host as which the server is advertised"),
+        i32("advertised_port", "port as which the server is advertised"),
         texts("roles", "roles of the connection, sorted", *ROLES),
-        text("primary_role", "the role that most of its requests served", *ROLES),
+        text("primary_role", "role with the most requests", *ROLES),
         i64("n_requests", "requests seen"),
         i64("n_responses", "responses seen"),
         i64("n_errors", "non-zero error codes in its responses"),
-        i32("max_in_flight", "most requests that waited for an answer at one time"),
+        i32("max_in_flight", "most requests in flight at one time"),
         i64("client_bytes", "stream bytes from the client"),
         i64("server_bytes", "stream bytes from the server"),
         i64("client_segments", "segments from the client"),
         i64("server_segments", "segments from the server"),
-        i64("retransmitted", "segments that carried nothing new, both ways"),
-        i64("out_of_order", "segments that came before their turn, both ways"),
+        i64("retransmitted", "segments without new bytes, both ways"),
+        i64("out_of_order", "segments that arrived before earlier ones, both ways"),
         i64("missing_bytes", "stream bytes that the capture lacks, both ways"),
         i64(
             "tls_bytes",
-            "of undecoded_bytes, those of TLS around what was decrypted: headers, tags and padding of records, the "
-            "handshake; null where nothing was decrypted",
+            "part of undecoded_bytes that is TLS overhead of decrypted data: headers, tags and padding of "
+            "records, the handshake; null where nothing was decrypted",
         ),
         i64("undecoded_bytes", "stream bytes that are not decoded frames, both ways"),
         texts(
             "capture_points",
-            "capture points that saw it; where two of them measured it, from the client's side to the server's; null "
-            "without --capture-points",
+            "capture points that saw it; where two of them measured network times, from the client's side to "
+            "the server's; null without --capture-points",
         ),
         i64("n_segments_at_both", "segments that two capture points saw, both ways"),
         i64(
             "to_server_p50_ns",
-            "median time from the capture point nearer to the client to the one nearer to the server, nanoseconds; "
-            "wrong by the uncertainty of their clocks at most",
+            "median time from the capture point nearer to the client to the one nearer to the server, "
+            "nanoseconds; its error is at most the uncertainty of their clocks",
         ),
-        i64("to_server_p99_ns", "99th percentile of the same"),
-        i64("to_client_p50_ns", "median time from the point nearer to the server to the other, likewise"),
-        i64("to_client_p99_ns", "99th percentile of the same"),
+        i64("to_server_p99_ns", "99th percentile of that time"),
+        i64(
+            "to_client_p50_ns",
+            "median time from the point nearer to the server to the other, nanoseconds, with the same error",
+        ),
+        i64("to_client_p99_ns", "99th percentile of that time"),
     ),
 )
 
@@ -239,14 +247,14 @@ ROLE_ROWS = Table(
         CONN,
         CLUSTER,
         text("role", "the job", *ROLES),
-        text("subject", "topic-partition, group or transactional id it is done for; null where the role has none"),
-        i64("n_requests", "requests that asked for it"),
-        i64("n_confirmed", "answers that proved it"),
-        i64("n_refused", "answers that denied it"),
-        *time("first", "first request of the role; where it is confirmed, of those that an answer proved"),
-        *time("last", "last request of the role, likewise: a role that moves away ends here"),
-        texts("evidence", "request ids that prove the verdict, the first three"),
-        text("verdict", "how sure it is", "confirmed", "claimed", "refused"),
+        text("subject", "topic-partition, group or transactional id of the role; null where the role has none"),
+        i64("n_requests", "requests for the role"),
+        i64("n_confirmed", "responses that proved the role"),
+        i64("n_refused", "responses that denied the role"),
+        *time("first", "first request of the role; of a confirmed role, the first that a response proved"),
+        *time("last", "last request of the role, likewise: a role that moves to another broker ends here"),
+        texts("evidence", "ids of the first three requests that prove the verdict"),
+        text("verdict", "how certain the role is", "confirmed", "claimed", "refused"),
     ),
 )
 
@@ -275,34 +283,34 @@ TCP_EVENTS = Table(
         *time("", "when"),
         CAPTURE,
         PACKET,
-        text("side", "who sent it", *SIDES),
+        text("side", "side that sent it", *SIDES),
         text("event", "what happened", *TCP_EVENT_KINDS),
         i64("seq", "stream offset, from the first byte after the SYN"),
-        i64("bytes", "payload bytes it is about"),
+        i64("bytes", "payload bytes of the event"),
     ),
 )
 
 UNDECODED = Table(
     "undecoded",
-    "stretch of stream bytes that is not a decoded frame",
+    "range of stream bytes that is not a decoded frame",
     (
         CONN,
-        *time("", "first byte of the stretch"),
+        *time("", "first byte of the range"),
         CAPTURE,
         PACKET,
-        text("direction", "which way", "request", "response"),
+        text("direction", "direction of the bytes", "request", "response"),
         i64("stream_offset", "first byte, from the start of the stream"),
-        i64("bytes", "length of the stretch"),
+        i64("bytes", "length of the range"),
         text(
             "reason",
-            "why; tls_overhead: what TLS adds to what was decrypted, all bytes of the direction in one row",
+            "reason; tls_overhead: bytes that TLS adds to decrypted data, in one row for each direction",
             *UNDECODED_REASONS,
         ),
-        text("detail", "more about it: API, version, field path"),
+        text("detail", "details: API, version, field path"),
         text(
             "head",
-            "what names a foreign protocol at the start of a direction, as hex: the header of a TLS record, the first "
-            "four letters of HTTP; nothing of other bytes",
+            "first bytes of another protocol at the start of a direction, as hex: the header of a TLS record,"
+            " or the first four letters of HTTP; null for other bytes",
         ),
     ),
 )

@@ -39,7 +39,7 @@ RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 
 EVENT_KEYS: tuple[Column, ...] = (
     CLUSTER,
-    *required(text("key_kind", "what the key is", *get_args(KeyKind))),
+    *required(text("key_kind", "meaning of the key", *get_args(KeyKind))),
     *required(
         text(
             "key",
@@ -48,16 +48,16 @@ EVENT_KEYS: tuple[Column, ...] = (
     ),
     text("client_ip", "address of the client of the connection"),
     *required(Column("section", pa.int8(), "0 for a fact about the connection as a whole, 1 for a moment")),
-    *required(*time("", "when it happened; of a whole connection, its first packet")),
-    *required(Column("rank", pa.int8(), "order of what has the same time")),
-    *required(i64("packet_no", "packet that shows it, 0 where there is none of its own")),
+    *required(*time("", "when it happened; for a fact about a whole connection, its first packet")),
+    *required(Column("rank", pa.int8(), "order of events of the same time")),
+    *required(i64("packet_no", "packet that shows it, 0 where there is none")),
     *required(CONN),
     *required(i32("seq", "order of the connection's rows that have the same time, rank and packet")),
-    *required(text("kind", "which of the structs the row has", *KINDS)),
+    *required(text("kind", "kind of the event, and name of the struct that the row has", *KINDS)),
 )
 EVENTS = Table(
     "events",
-    "fact about a connection, or something that happened on it, that decides a story",
+    "fact about a connection, or event on it, that matters for a story",
     (*EVENT_KEYS, *(each.KIND.column for each in EVENT_CLASSES.values())),
 )
 FOLLOWS_FROM_KIND = ("key_kind", "section", "rank", "kind")

@@ -5,7 +5,7 @@ from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, PACKET, RE
 
 OUT_OF_RANGE = Table(
     "out_of_range",
-    "field of a message with values that it cannot have: they are null in all tables but `messages`",
+    "field of a message with invalid values, which are null in all tables but `messages`",
     (
         REQUEST,
         CONN,
@@ -14,12 +14,12 @@ OUT_OF_RANGE = Table(
         PACKET,
         i16("api_key", "API key"),
         text("api_name", "API name"),
-        text("direction", "which frame has it", "request", "response"),
-        text("field", "path of the field, as in responses[].partitions[].high_watermark"),
-        text("kind", "what the field is, as in offset"),
-        text("allowed", "least and greatest value that it may have, as in -2..9007199254740992"),
-        i64("n", "values outside of that"),
-        text("least", "the least of them"),
-        text("greatest", "the greatest of them"),
+        text("direction", "frame that has the field", "request", "response"),
+        text("field", "path of the field, such as responses[].partitions[].high_watermark"),
+        text("kind", "kind of the field, such as offset"),
+        text("allowed", "smallest and greatest valid value, such as -2..9007199254740992"),
+        i64("n", "number of values outside of that range"),
+        text("least", "smallest of these values"),
+        text("greatest", "greatest of these values"),
     ),
 )

@@ -21,7 +21,7 @@ _FRAME_AND_PARTITION = (
     CLUSTER,
     *time("", "first byte of the frame"),
     i16("api_key", "API key"),
-    text("direction", "which frame carries it", "request", "response"),
+    text("direction", "frame that contains it", "request", "response"),
     text("topic", "topic name, looked up by the topic id where the frame has only that"),
     text("topic_id", "topic id, 22 characters"),
     i32("partition", "partition"),
@@ -29,15 +29,18 @@ _FRAME_AND_PARTITION = (
 
 RECORD_BATCHES = Table(
     "record_batches",
-    "record batch in Produce, Fetch or ShareFetch, as its header says",
+    "record batch in Produce, Fetch or ShareFetch, from its header",
     (
         *_FRAME_AND_PARTITION,
         i64("base_offset", "offset of the first record (of the last one, in a compressed message of magic 0 or 1)"),
-        i64("n_records", "records; null for a compressed message of magic 0 or 1, which must be opened to count them"),
+        i64(
+            "n_records",
+            "number of records; null for a compressed message of magic 0 or 1, which must be opened to count them",
+        ),
         i16("magic", "format: 0, 1 or 2"),
         text("codec", "compression; null for a number that Kafka does not have", *CODECS),
         i64("bytes", "size with its header"),
-        flag("crc_ok", "whether the bytes have the checksum in the header (CRC-32C; CRC-32 below magic 2)"),
+        flag("crc_ok", "whether the checksum in the header matches the bytes (CRC-32C; CRC-32 below magic 2)"),
         text("timestamp_type", "who set the timestamps; null in magic 0, which has none", "create", "log_append"),
         i64("first_timestamp_ms", "timestamp of the first record, milliseconds since the epoch"),
         i64("max_timestamp_ms", "greatest timestamp, milliseconds since the epoch"),
@@ -46,13 +49,13 @@ RECORD_BATCHES = Table(
         i32("base_sequence", "sequence of the first record"),
         i32("leader_epoch", "leader epoch that the broker wrote into it"),
         flag("transactional", "whether it is part of a transaction"),
-        text("control", "what a control batch says; null for data", *CONTROLS),
+        text("control", "type of a control batch; null for data", *CONTROLS),
     ),
 )
 
 RECORDS = Table(
     "records",
-    "record in Produce, Fetch or ShareFetch; empty unless asked for with --records",
+    "record in Produce, Fetch or ShareFetch; empty without --records",
     (
         *_FRAME_AND_PARTITION,
         i64("batch_offset", "base offset of its batch"),
@@ -61,10 +64,10 @@ RECORDS = Table(
         i32("key_length", "bytes of the key; null for a null key"),
         i32("value_length", "bytes of the value; null for a null value"),
         texts("header_names", "names of its headers, in order"),
-        text("control", "what a control record says; null for data", *CONTROLS),
+        text("control", "type of a control record; null for data", *CONTROLS),
         text("problem", "why the batch could not be opened: then this row stands for its records"),
-        Column("key", pa.binary(), "the key; null unless asked for with --payloads"),
-        Column("value", pa.binary(), "the value; null unless asked for with --payloads"),
-        Column("header_values", pa.list_(pa.binary()), "values of its headers; null unless asked for with --payloads"),
+        Column("key", pa.binary(), "the key; null without --payloads"),
+        Column("value", pa.binary(), "the value; null without --payloads"),
+        Column("header_values", pa.list_(pa.binary()), "values of its headers; null without --payloads"),
     ),
 )

@@ -28,8 +28,8 @@ REQUESTS = Table(
         text("api_name", "API name"),
         i16(
             "claimed_api_key",
-            "API that an encrypted request seems to be of, by its lengths and times and claimed_job of its connection: "
-            "claimed, never confirmed; null where nothing speaks for one",
+            "API to which an encrypted request seems to belong, by its lengths and times and the claimed_job "
+            "of its connection: claimed, never confirmed; null where they indicate none",
         ),
         i16("api_version", "version of the request"),
         i32("correlation_id", "correlation id"),
@@ -40,21 +40,22 @@ REQUESTS = Table(
         i64("latency_us", "last byte of the request to first byte of the response, microseconds"),
         i64(
             "queued_us",
-            "of latency_us, until the last byte of the response before it on the connection: a broker serves the "
-            "requests of a connection one after the other, so that one behind a long poll waits for that first; "
-            "microseconds",
+            "part of latency_us until the last byte of the previous response on the connection, microseconds:"
+            " a broker serves the requests of a connection one after the other, so that a request after a "
+            "long poll waits for that first",
         ),
         i64(
             "broker_us",
-            "of latency_us, what remains: the broker's own time with the request (its long poll included), and before "
-            "it with those that expect no response; microseconds",
+            "rest of latency_us, microseconds: the broker's own time for the request (including its long "
+            "poll), and for previous requests that expect no response",
         ),
         i64("request_bytes", "frame size of the request, with its 4 bytes of length"),
         i64("response_bytes", "frame size of the response, with its 4 bytes of length"),
-        i32("in_flight", "requests of the connection waiting for an answer when it was sent, itself included"),
+        i32("in_flight", "requests in flight on the connection when it was sent, including itself"),
         i16(
             "error_code",
-            "worst of the fields named error_code (other names are counted, and in errors); 0 is none",
+            "worst error in fields named error_code (fields with other names count in n_errors, and are in "
+            "table errors); 0: none",
         ),
         text("error_name", "name of the error code"),
         i32("n_errors", "non-zero error codes in the response, whatever their field is named"),
@@ -64,42 +65,44 @@ REQUESTS = Table(
         text("group_instance_id", "group.instance.id of the request"),
         i32("generation_or_epoch", "generation or member epoch of the request"),
         text("transactional_id", "transactional id of the request"),
-        text("described", "first group or transactional id that a request about several describes or deletes"),
+        text("described", "first of the groups or transactional ids that a request describes or deletes"),
         i64("producer_id", "producer id of the request, or of the response of InitProducerId"),
-        i16("producer_epoch", "producer epoch beside it"),
+        i16("producer_epoch", "producer epoch of that producer id"),
         i16("acks", "acks of Produce"),
-        i32("max_wait_ms", "longest wait of Fetch, milliseconds"),
-        i32("min_bytes", "least bytes of Fetch"),
+        i32(
+            "max_wait_ms", "max_wait_ms of Fetch: longest time for which the broker may wait for records, milliseconds"
+        ),
+        i32("min_bytes", "min_bytes of Fetch: bytes for which the broker waits"),
         i16("isolation_level", "isolation level of Fetch or ListOffsets: 0 reads uncommitted, 1 committed records"),
         i32(
             "fetch_session_id",
-            "fetch session of the request, or that its response gives where the request has none; 0: neither has one",
+            "fetch session of the request, or of its response where the request has none; 0: neither has one",
         ),
         i32("fetch_session_epoch", "fetch session epoch of the request"),
-        i32("replica_id", "replica id of the request: -1 or null is a client"),
+        i32("replica_id", "replica id of the request; -1 or null: a client"),
         text("coordinator_type", "key type of FindCoordinator", *COORDINATOR_TYPES),
         text("coordinator_key", "first key of FindCoordinator"),
         flag("committed", "whether EndTxn commits"),
         text("software_name", "client software of ApiVersions"),
         text("software_version", "version of the client software"),
         text("sasl_mechanism", "mechanism of SaslHandshake"),
-        i32("n_partitions", "topic-partitions named in request and response, the larger of the two"),
+        i32("n_partitions", "topic-partitions in request and response, the larger of the two numbers"),
         i64("n_records", "records in Produce, or in the response of Fetch and ShareFetch"),
         i64("record_bytes", "bytes of their record batches"),
         *required(
             text(
                 "status",
-                "what became of it; not_captured: the broker responded, as it did to later requests of the connection, "
-                "or bytes of the connection are missing in which the response may have been",
+                "whether it was answered; not_captured: the broker responded, because it responded to later "
+                "requests of the connection, or missing bytes of the connection may have contained the response",
                 *REQUEST_STATUSES,
             ),
             CAPTURE,
         ),
         text(
             "decoded_by",
-            "how its bytes became readable: plain, as they were on the wire; tls_keys: decrypted with a key log; "
-            "tls_lengths: they did not: that there was a request, its times and sizes follow from the lengths of TLS "
-            "records, and what is said of it is claimed, not confirmed",
+            "how its bytes were read: plain: as they were on the wire; tls_keys: decrypted with a key log; "
+            "tls_lengths: they were not: the request, its times and sizes are inferred from the lengths of "
+            "TLS records, and its other columns are claimed, not confirmed",
             PLAIN,
             TLS_KEYS,
             TLS_LENGTHS,
@@ -108,27 +111,27 @@ REQUESTS = Table(
         i64("response_packet_no", "packet of the response's first byte"),
         flag(
             "out_of_order",
-            "whether the response came after that to a later request of the connection, which breaks Kafka's protocol; "
-            "null without a response",
+            "whether the response came after the response to a later request of the connection, which "
+            "violates Kafka's protocol; null without a response",
         ),
     ),
 )
 
 PARTITIONS = Table(
     "partitions",
-    "request and topic-partition that it or its response names",
+    "request, and topic-partition in it or its response",
     (
         *required(REQUEST, CONN, CLUSTER, *time("", "first byte of the frame"), i16("api_key", "API key")),
-        *required(text("direction", "which frame names it", "request", "response")),
+        *required(text("direction", "frame that has the topic-partition", "request", "response")),
         text("topic", "topic name, looked up by the topic id where the frame has only that"),
         text("topic_id", "topic id, 22 characters"),
         *required(i32("partition", "partition")),
-        i64("partition_offset", "offset asked for, committed or given"),
+        i64("partition_offset", "offset that is requested, committed or returned"),
         i32("leader_epoch", "leader epoch of the frame"),
-        i32("leader_id", "leader that Metadata names"),
+        i32("leader_id", "leader according to Metadata"),
         i32("current_leader_id", "leader of the KIP-951 hint"),
-        i32("current_leader_epoch", "leader epoch of the hint, or that the client believes in"),
-        i32("preferred_read_replica", "replica that Fetch sends the consumer to"),
+        i32("current_leader_epoch", "leader epoch of the hint, or the one that the client assumes"),
+        i32("preferred_read_replica", "replica to which Fetch sends the consumer"),
         i64("high_watermark", "high watermark"),
         i64("last_stable_offset", "last stable offset"),
         i64("log_start_offset", "log start offset"),
@@ -137,8 +140,8 @@ PARTITIONS = Table(
         i64("record_bytes", "bytes of its record batches"),
         i32("n_batches", "record batches"),
         i64("n_records", "records"),
-        i64("first_offset", "offset of the first record that Fetch brings"),
-        i64("last_offset", "last offset of the batches that Fetch brings, transaction markers included"),
+        i64("first_offset", "offset of the first record in Fetch"),
+        i64("last_offset", "last offset of the batches in Fetch, including transaction markers"),
         i64("first_timestamp_ms", "when the first record was created (or appended), milliseconds since the epoch"),
         i64("max_timestamp_ms", "latest time of a record, milliseconds since the epoch"),
         text("codec", "compression of the first record batch; null without one", *CODECS),
@@ -162,15 +165,15 @@ ERRORS = Table(
         i16("api_key", "API key"),
         text("api_name", "API name"),
         i16("api_version", "version"),
-        text("field_path", "path of the field, as in responses[].partition_responses[].error_code"),
-        text("topic", "topic it is about"),
-        i32("partition", "partition it is about"),
-        text("group_id", "group it is about"),
-        text("transactional_id", "transactional id it is about"),
-        text("resource", "what it is about: topic-partition, topic, group, transactional id or node"),
+        text("field_path", "path of the field, such as responses[].partition_responses[].error_code"),
+        text("topic", "topic of the error"),
+        i32("partition", "partition of the error"),
+        text("group_id", "group of the error"),
+        text("transactional_id", "transactional id of the error"),
+        text("resource", "subject of the error: topic-partition, topic, group, transactional id or node"),
         i16("error_code", "error code"),
         text("error_name", "its name"),
-        text("message", "error message beside it"),
-        flag("retriable", "whether Kafka's clients may try again"),
+        text("message", "error message of the response"),
+        flag("retriable", "whether Kafka's clients may retry"),
     ),
 )

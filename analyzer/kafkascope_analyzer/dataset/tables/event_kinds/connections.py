@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.tables.requests import REQUESTS
 
 @event_kind(
     "connection",
-    "the connection: its ends, how it began and ended, what the client said about itself",
+    "the connection: its endpoints, how it began and ended, and the client's own statements about itself",
     key_kind="client",
     section=WHOLE,
 )
@@ -62,7 +62,7 @@ class ConnectionEvent(ClientEvent):
     refused_after: Annotated[int | None, "connections that the server refused in the five seconds after"]
 
 
-@event_kind("usage", "requests of one kind on the connection, added up", key_kind="client", section=WHOLE)
+@event_kind("usage", "totals over the requests of one kind on the connection", key_kind="client", section=WHOLE)
 @dataclass(slots=True)
 class Usage(ClientEvent):
     """Totals of requests of one kind on a connection. The columns that distinguish the kinds come first, then the sums,
@@ -81,37 +81,39 @@ class Usage(ClientEvent):
     software_name: Annotated[str | None, REQUESTS]
     software_version: Annotated[str | None, REQUESTS]
     status: Annotated[str, REQUESTS]
-    is_replica: Annotated[bool, "whether a broker sent them to replicate"]
-    returned_records: Annotated[bool, "whether the responses brought records"]
-    failed: Annotated[bool, "whether they went wrong"]
+    is_replica: Annotated[bool, "whether a broker sent them for replication"]
+    returned_records: Annotated[bool, "whether the responses contained records"]
+    failed: Annotated[bool, "whether they failed"]
     has_records: Annotated[bool, "whether requests or responses had records"]
     is_unacknowledged: Annotated[bool, "Produce with acks 0"]
     n: Annotated[int, "how many"]
-    first_number: Annotated[int, "number of the first on the connection"]
-    last_ns: Annotated[int, "first byte of the last"]
+    first_number: Annotated[int, "number of the first request on the connection"]
+    last_ns: Annotated[int, "first byte of the last request"]
     last_answered_ns: Annotated[int | None, "last byte of the last response"]
     max_wait_ms: Annotated[int | None, REQUESTS, "longest wait that a Fetch allowed"]
     last_correlation_id: Annotated[int | None, I32, "highest correlation id, without those reserved for SASL"]
-    producer_id: Annotated[int | None, REQUESTS, "a producer id of them"]
-    total_records: Annotated[int, "records that they moved"]
-    total_record_bytes: Annotated[int, "bytes of the record batches that they moved"]
-    total_partitions: Annotated[int, "topic-partitions that they named"]
-    n_new_fetch_sessions: Annotated[int, "how many asked for a new fetch session (epoch 0)"]
-    n_leaves: Annotated[int, "how many left a group: LeaveGroup, or a group heartbeat with an epoch below 0"]
+    producer_id: Annotated[int | None, REQUESTS, "one of their producer ids"]
+    total_records: Annotated[int, "records in requests and responses"]
+    total_record_bytes: Annotated[int, "bytes of these record batches"]
+    total_partitions: Annotated[int, "topic-partitions in them"]
+    n_new_fetch_sessions: Annotated[int, "number of requests for a new fetch session (epoch 0)"]
+    n_leaves: Annotated[
+        int, "number of requests that left a group: LeaveGroup, or a group heartbeat with an epoch below 0"
+    ]
     least_wait_ms: Annotated[int | None, I32, "shortest wait that a Fetch allowed"]
-    least_min_bytes: Annotated[int | None, I32, "least min_bytes of a Fetch"]
+    least_min_bytes: Annotated[int | None, I32, "smallest min_bytes of a Fetch"]
     lowest_generation: Annotated[int | None, I32, "lowest generation or member epoch above 0"]
     highest_generation: Annotated[int | None, I32, "highest generation or member epoch above 0"]
     node_id: Annotated[int | None, REQUESTS]
-    correlation_id: Annotated[int | None, REQUESTS, "of the first: correlation id"]
-    ts_ns: Annotated[int, REQUESTS, "of the first: first byte"]
-    request_last_ns: Annotated[int | None, REQUESTS, "of the first: last byte"]
-    response_ns: Annotated[int | None, REQUESTS, "of the first: first byte of the response"]
-    response_last_ns: Annotated[int | None, REQUESTS, "of the first: last byte of the response"]
-    latency_us: Annotated[int | None, REQUESTS, "of the first: latency_us as in `requests`"]
-    broker_us: Annotated[int | None, REQUESTS, "of the first: broker_us as in `requests`"]
-    generation_or_epoch: Annotated[int | None, REQUESTS, "of the first: generation or member epoch"]
-    n_records: Annotated[int | None, REQUESTS, "of the first: records in request or response"]
+    correlation_id: Annotated[int | None, REQUESTS, "correlation id of the first request"]
+    ts_ns: Annotated[int, REQUESTS, "first byte of the first request"]
+    request_last_ns: Annotated[int | None, REQUESTS, "last byte of the first request"]
+    response_ns: Annotated[int | None, REQUESTS, "first byte of the response to the first request"]
+    response_last_ns: Annotated[int | None, REQUESTS, "last byte of the response to the first request"]
+    latency_us: Annotated[int | None, REQUESTS, "latency_us of the first request, as in `requests`"]
+    broker_us: Annotated[int | None, REQUESTS, "broker_us of the first request, as in `requests`"]
+    generation_or_epoch: Annotated[int | None, REQUESTS, "generation or member epoch of the first request"]
+    n_records: Annotated[int | None, REQUESTS, "records in the first request or its response"]
 
 
 @event_kind("samples", "times and correlation ids of some requests of the connection", key_kind="client", section=WHOLE)
@@ -119,9 +121,9 @@ class Usage(ClientEvent):
 class Samples(ClientEvent):
     """Times and correlation ids of some requests."""
 
-    times: Annotated[tuple[int, ...], "when each was sent"]
-    correlation_ids: Annotated[tuple[int, ...], I32, "the correlation id of each"]
-    of_answers: Annotated[bool, "whether they are of responses whose requests the capture lacks"]
+    times: Annotated[tuple[int, ...], "times at which the requests were sent"]
+    correlation_ids: Annotated[tuple[int, ...], I32, "correlation ids of the requests"]
+    of_answers: Annotated[bool, "whether they come from responses whose requests the capture lacks"]
 
 
 @event_kind(
@@ -134,8 +136,10 @@ class Samples(ClientEvent):
 class Learned(ClientEvent):
     """Facts in the messages of the connection."""
 
-    servers: Annotated[tuple[str, ...] | None, "brokers that Metadata named, as host:port"]
-    producer_ids: Annotated[tuple[int, ...] | None, "producer ids that it asked for, or wrote records with"]
+    servers: Annotated[tuple[str, ...] | None, "brokers in Metadata responses, as host:port"]
+    producer_ids: Annotated[
+        tuple[int, ...] | None, "producer ids that the client requested, or with which it wrote records"
+    ]
     session_timeout_ms: Annotated[int | None, I32, "session timeout of JoinGroup"]
     rebalance_timeout_ms: Annotated[int | None, I32, "rebalance timeout of JoinGroup"]
     heartbeat_interval_ms: Annotated[int | None, I32, "interval that responses to heartbeats with an epoch set"]
@@ -143,7 +147,8 @@ class Learned(ClientEvent):
 
 @event_kind(
     "loop",
-    "percentiles of the time between rounds of a loop on the connection, in milliseconds; of in_flight: requests",
+    "percentiles of the time between rounds of a loop on the connection, in milliseconds; for "
+    "in_flight: of the number of requests",
     key_kind="client",
     section=WHOLE,
 )
@@ -151,8 +156,8 @@ class Learned(ClientEvent):
 class LoopStatistics(ClientEvent):
     """Intervals of a loop on a connection, in ms (for in_flight: number of requests)."""
 
-    cadence: Annotated[str, "which loop: heartbeat, fetch, commit, poll_gap or in_flight"]
-    n: Annotated[int, "times between rounds"]
+    cadence: Annotated[str, "name of the loop: heartbeat, fetch, commit, poll_gap or in_flight"]
+    n: Annotated[int, "number of times between rounds"]
     p50: Annotated[int, "median"]
     p99: Annotated[int, "99th percentile"]
     max: Annotated[int, "longest"]
@@ -170,25 +175,29 @@ class LoopStatistics(ClientEvent):
 class Silence(ClientEvent):
     """An unusually long time in which the client sent no payload on a connection although it had all responses."""
 
-    first_ns: Annotated[int, "its payload before"]
-    first_packet_no: Annotated[int, "the packet of that"]
-    answered_ns: Annotated[int, "since when the server had payload of the client to wait for: its own payload"]
-    last_ns: Annotated[int | None, "what ended the silence; null where nothing did"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
-    ended_by: Annotated[str, "what ended it; `open` where nothing did"]
-    last_sent_ns: Annotated[int, "its last packet of any kind before the end"]
-    acknowledged: Annotated[bool, "whether its kernel acknowledged what the server sent"]
-    request_id: Annotated[str | None, "the last request before; null where it was not decoded"]
+    first_ns: Annotated[int, "last payload of the client before"]
+    first_packet_no: Annotated[int, "packet at that time"]
+    answered_ns: Annotated[int, "first payload of the server after which it waited for payload of the client"]
+    last_ns: Annotated[int | None, "time of the packet that ended the silence; null where none did"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
+    ended_by: Annotated[str, "kind of the packet that ended it; `open` where none did"]
+    last_sent_ns: Annotated[int, "last packet of the client of any kind before the end"]
+    acknowledged: Annotated[bool, "whether the client's kernel acknowledged the server's packets"]
+    request_id: Annotated[str | None, "id of the last request before; null where it was not decoded"]
     api_key: Annotated[int | None, REQUESTS, "API of that request"]
-    generation_or_epoch: Annotated[int | None, REQUESTS, "its generation or member epoch"]
-    failed: Annotated[bool | None, "whether it went wrong, or a quota held the client back"]
-    next_request_id: Annotated[str | None, "the first request after"]
-    n_sent_before: Annotated[int, "records that the client produced on it in as long a time before the silence"]
-    n_sent_after: Annotated[int, "records that it produced on it in a quarter of that time after the silence"]
+    generation_or_epoch: Annotated[int | None, REQUESTS, "generation or member epoch of that request"]
+    failed: Annotated[bool | None, "whether that request failed, or a quota throttled the client"]
+    next_request_id: Annotated[str | None, "id of the first request after"]
+    n_sent_before: Annotated[
+        int, "records that the client produced on the connection before the silence, in a time of the same length"
+    ]
+    n_sent_after: Annotated[
+        int, "records that it produced on the connection after the silence, in a quarter of that time"
+    ]
     n_made_meanwhile: Annotated[
         int | None,
-        "records that it produced on it and had created in the silence, on the capture's clock, by the middle of each "
-        "batch; null where the times in its batches are no create times",
+        "records that it produced on the connection and created in the silence, on the capture's clock, "
+        "by the middle of each batch; null where the times in its batches are not create times",
     ]
 
 
@@ -203,12 +212,12 @@ class Silence(ClientEvent):
 class ClosedWindow(ClientEvent):
     """A time in which the client did not read what the server sent on a connection."""
 
-    sent_ns: Annotated[int | None, "its last payload before; null where none is known"]
+    sent_ns: Annotated[int | None, "last payload of that side before; null where none is known"]
     first_ns: Annotated[int, "the segment that closed the window"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
-    shown_ns: Annotated[int, "its last segment that shows the window closed, at least"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    shown_ns: Annotated[int, "its last known segment with the closed window"]
     last_ns: Annotated[int | None, "the segment that opened it again; null where none did"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
 
 
 @event_kind("lookup", "a DNS question and its answer; it belongs to no connection", key_kind="client", section=WHOLE)

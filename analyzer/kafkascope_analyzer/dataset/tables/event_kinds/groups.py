@@ -99,9 +99,9 @@ class GroupResponseBody:
     assignment: bytes | None
     member_epoch: Annotated[int | None, I32]
     heartbeat_interval_ms: Annotated[int | None, I32]
-    has_assignment: Annotated[bool | None, "whether a heartbeat's response carries an assignment, be it an empty one"]
+    has_assignment: Annotated[bool | None, "whether a heartbeat's response contains an assignment, even an empty one"]
     assigned_topics: Annotated[
-        tuple[AssignedTopic, ...], "topics that it assigns; by id where the capture does not show the name"
+        tuple[AssignedTopic, ...], "assigned topics; by id where the capture does not show the name"
     ]
     active_tasks: tuple[AssignedTasks, ...]
     standby_tasks: Annotated[tuple[AssignedTasks, ...], "with warm-up tasks"]
@@ -121,8 +121,9 @@ class MemberEvent(Event):
 
 @event_kind(
     "group_request",
-    "a request that forms or changes a group (JoinGroup, SyncGroup, LeaveGroup, heartbeats with an epoch that change "
-    "something), that the group's coordinator refused (Heartbeat, commits), or that looked for the coordinator",
+    "a request that forms or changes a group (JoinGroup, SyncGroup, LeaveGroup, heartbeats with an "
+    "epoch that change something), that the group's coordinator refused (Heartbeat, commits), or that"
+    " looks for the coordinator",
     key_kind="group",
 )
 @dataclass(slots=True)
@@ -178,7 +179,7 @@ class GroupRequest(MemberEvent):
 
 @event_kind(
     "group_member",
-    "requests without an error by which a member kept its place in one generation, by API and connection",
+    "successful requests by which a member kept its membership in one generation, by API and connection",
     key_kind="group",
 )
 @dataclass(slots=True)
@@ -192,7 +193,7 @@ class MemberActivity(MemberEvent):
     member_id: Annotated[str, REQUESTS, "member id"]
     group_instance_id: Annotated[str | None, REQUESTS]
     generation_or_epoch: Annotated[int, REQUESTS, "generation or member epoch"]
-    last_ns: Annotated[int, "when the last was sent"]
+    last_ns: Annotated[int, "time of the last of these requests"]
     n: Annotated[int, "how many"]
 
     @property
@@ -220,7 +221,7 @@ class GroupLag(Event):
     generation_or_epoch: Annotated[int, REQUESTS, "the generation or member epoch"]
     topic: Annotated[str, PARTITIONS]
     partition: Annotated[int, PARTITIONS]
-    committed_offset: Annotated[int, "offset committed last"]
+    committed_offset: Annotated[int, "last committed offset"]
     high_watermark: Annotated[int, PARTITIONS]
 
 

@@ -14,9 +14,9 @@ from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQU
 
 @event_kind(
     "request",
-    "a request that decides a story by itself (control plane, failed, slow, unanswered, needed by a start), or the "
-    "first success on its connection after a failure of the same call; of an error run with n above 1, the first of "
-    "its requests",
+    "a request that matters for a story by itself (control plane, failed, slow, unanswered, part of a"
+    " start), or the first success on its connection after a failure of the same call; for an error "
+    "run with n above 1, the first of its requests",
     key_kind="client",
 )
 @dataclass(slots=True)
@@ -79,9 +79,9 @@ class Request(ClientEvent):
 
 @event_kind(
     "error_run",
-    "an error code in the response to one request (n is 1), or in the responses to n requests in a row that failed "
-    "alike, between the first and the last of them, which have events of their own; of more than one, `request` has "
-    "the first",
+    "an error code in the response to one request (n is 1), or in the responses to n consecutive "
+    "requests with the same errors, without the first and the last of the run, which have events of "
+    "their own; for n above 1, `request` has the first of them",
     key_kind="client",
 )
 @dataclass(slots=True)
@@ -98,10 +98,12 @@ class ErrorRun(ClientEvent):
     group_id: Annotated[str | None, ERRORS]
     transactional_id: Annotated[str | None, ERRORS]
     resource: Annotated[str | None, ERRORS]
-    n: Annotated[int, "how many requests"]
+    n: Annotated[int, "number of requests"]
     last_ns: Annotated[int, "first byte of the last response"]
     last_sent_ns: Annotated[int, "first byte of the last request"]
-    waited_us: Annotated[int | None, "from the first byte of a request to that of its response, added up, microseconds"]
+    waited_us: Annotated[
+        int | None, "sum of the times from the first byte of a request to the first byte of its response, microseconds"
+    ]
     leader_id: Annotated[int | None, I32, "leader that all the responses name (KIP-951)"]
     request: Request | None = None
     """The first of several requests; None for a single request, which is an event of its own."""
@@ -109,8 +111,8 @@ class ErrorRun(ClientEvent):
 
 @event_kind(
     "partition",
-    "a topic-partition that a message names without an error, after an error on it: the first of each message on each "
-    "connection",
+    "a topic-partition in a message without an error, after an error on it: the first ones in each "
+    "message on each connection",
     key_kind="client",
 )
 @dataclass(slots=True)
@@ -119,9 +121,9 @@ class PartitionAccess(ClientEvent):
 
     request_id: Annotated[str, PARTITIONS]
     api_key: Annotated[int, PARTITIONS]
-    answered: Annotated[bool, "whether the response names it"]
+    answered: Annotated[bool, "whether it is in the response"]
     topic: Annotated[str, PARTITIONS]
     partition: Annotated[int | None, PARTITIONS]
-    leader_id: Annotated[int | None, I32, "leader that Metadata names, or the hint of an error (KIP-951)"]
-    hints: Annotated[bool, "whether it is such an error"]
-    unanswered: Annotated[bool, "whether the request was never answered, as its connection ended"]
+    leader_id: Annotated[int | None, I32, "leader according to Metadata, or to the hint of an error (KIP-951)"]
+    hints: Annotated[bool, "whether it is such a hint"]
+    unanswered: Annotated[bool, "whether the request was never answered because its connection ended"]

@@ -15,7 +15,7 @@ HostKind = Literal["client", "broker", "controller"]
 
 @event_kind(
     "server_host",
-    "a host that talked to the server: what runs there, and when packets of the server came to it",
+    "a host that talked to the server: its kind, and when it received packets of the server",
     key_kind="server",
     section=WHOLE,
 )
@@ -27,11 +27,11 @@ class ServerHost(Event):
     server_port: Annotated[int, I32, "port of the server"]
     node_id: Annotated[int | None, I32, "its node id"]
     host: Annotated[str, "address of the host"]
-    host_kind: Annotated[HostKind, "what runs on it"]
-    served: Annotated[bool | None, "whether payload of the server came to it"]
+    host_kind: Annotated[HostKind, "kind of the host"]
+    served: Annotated[bool | None, "whether it received payload of the server"]
     is_client: Annotated[bool | None, "whether the process of the server opened connections too"]
-    first_ns: Annotated[int | None, "first packet of the server to it"]
-    last_ns: Annotated[int | None, "last packet of the server to it"]
+    first_ns: Annotated[int | None, "first packet of the server to the host"]
+    last_ns: Annotated[int | None, "last packet of the server to the host"]
 
 
 @event_kind(
@@ -48,11 +48,11 @@ class ServerConnection(Event):
     served: Annotated[bool | None, "whether the server had sent payload on it"]
     idle_ms: Annotated[int | None, "from the last payload to the end, milliseconds"]
     accepted_ns: Annotated[int | None, "its SYN-ACK"]
-    accepted_packet_no: Annotated[int | None, "the packet of that"]
+    accepted_packet_no: Annotated[int | None, "packet at that time"]
     first_ns: Annotated[int, "its first packet"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
-    last_ns: Annotated[int, "what ended it"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "time of the packet that ended it"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
 
     @property
     def part_ns(self) -> int:
@@ -62,8 +62,8 @@ class ServerConnection(Event):
 
 @event_kind(
     "packet_loss",
-    "packets between a host and the server that were sent again because they had not arrived, with pauses of less than "
-    "five seconds between them",
+    "packets between a host and the server that were retransmitted because they had not arrived, with"
+    " pauses of less than five seconds between them",
     key_kind="server",
 )
 @dataclass(slots=True)
@@ -71,22 +71,25 @@ class PacketLoss(Event):
     """Packet losses between a host and the server, several at short intervals."""
 
     host: Annotated[str, "address of the host"]
-    sender: Annotated[str, "whose packets were lost: those of the host, or of the server"]
-    n_lost: Annotated[int, "how often something was sent again"]
-    n_segments: Annotated[int, "different segments among that"]
-    n_bursts: Annotated[int, "bursts of them, with 200 ms or more from one to the next"]
-    n_connections: Annotated[int, "connections on which that happened"]
-    least_bytes: Annotated[int, "payload of the shortest of them"]
-    most_bytes: Annotated[int, "payload of the longest of them"]
+    sender: Annotated[str, "sender of the lost packets: the host or the server"]
+    n_lost: Annotated[int, "number of retransmissions"]
+    n_segments: Annotated[int, "number of different segments among them"]
+    n_bursts: Annotated[int, "bursts of retransmissions, with 200 ms or more from one to the next"]
+    n_connections: Annotated[int, "number of connections with them"]
+    least_bytes: Annotated[int, "payload of the shortest of these segments"]
+    most_bytes: Annotated[int, "payload of the longest of these segments"]
     arrived_bytes: Annotated[
-        int, "the longest frame of the same sender that arrived at once meanwhile; 0 where fewer than three did"
+        int,
+        "length of the longest frame of the same sender that arrived at once meanwhile; 0 where fewer than three did",
     ]
-    first_ns: Annotated[int, "the first packet that was sent again"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
-    last_ns: Annotated[int, "the last packet that was sent again"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
+    first_ns: Annotated[int, "time of the first retransmission"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "time of the last retransmission"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
     lost_ns: Annotated[
-        int, "until when packets were lost, at least: what is sent again after a pause was lost before the pause"
+        int,
+        "time until which packets were lost, at least: a segment that is retransmitted after a pause was "
+        "lost before the pause",
     ]
 
     @property
@@ -97,9 +100,10 @@ class PacketLoss(Event):
 
 @event_kind(
     "packet_delay",
-    "time in which packets between a host and the server took long: whatever one of them sent was acknowledged "
-    "220 ms later or more, again and again, and hardly anything sooner; or, slice of time after slice of time, nothing "
-    "as soon as usual, and later than the kernel that acknowledges waits by itself",
+    "time in which packets between a host and the server were delayed: all packets of one side were "
+    "acknowledged at least 220 ms later, again and again, and hardly any sooner; or, in one time "
+    "slice after another, none as soon as usual, and later than the kernel that acknowledges waits by"
+    " itself",
     key_kind="server",
 )
 @dataclass(slots=True)
@@ -107,19 +111,20 @@ class PacketDelay(Event):
     """Packets between a host and the server that were delayed, again and again."""
 
     host: Annotated[str, "address of the host"]
-    sender: Annotated[str, "whose packets were acknowledged late: those of the host, or of the server"]
-    n_late: Annotated[int, "how often a wait for an acknowledgment took so long"]
+    sender: Annotated[str, "sender of the packets that were acknowledged late: the host or the server"]
+    n_late: Annotated[int, "number of late acknowledgments"]
     middle_ms: Annotated[
-        int, "how long the middle one of these waits took, milliseconds; where slices show it, of the shortest of each"
+        int,
+        "median of these waits, milliseconds; where time slices show the delay, median of the shortest wait of each",
     ]
     slice_ms: Annotated[
-        int, "length of the slices of time whose shortest waits show it, milliseconds; 0 where single waits do"
+        int, "length of the time slices whose shortest waits show the delay, milliseconds; 0 where single waits do"
     ]
-    n_connections: Annotated[int, "connections on which that happened"]
-    first_ns: Annotated[int, "the first packet that was acknowledged late"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
-    last_ns: Annotated[int, "the last acknowledgment that was late"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
+    n_connections: Annotated[int, "number of connections with them"]
+    first_ns: Annotated[int, "time of the first packet that was acknowledged late"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "time of the last late acknowledgment"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
 
     @property
     def part_ns(self) -> int:
@@ -129,25 +134,25 @@ class PacketDelay(Event):
 
 @event_kind(
     "slow_process",
-    "time in which a server took several times as long as usual for what it does without other brokers, while other "
-    "brokers did not",
+    "time in which a server took several times as long as usual for its own work, without other "
+    "brokers, while other brokers did not",
     key_kind="server",
 )
 @dataclass(slots=True)
 class SlowProcess(Event):
     """The server's own work took several times as long as usual."""
 
-    n_samples: Annotated[int, "how many responses, and reactions to responses as a replica, were compared"]
+    n_samples: Annotated[int, "number of compared responses, and of reactions to responses as a replica"]
     times_usual: Annotated[
         int,
-        "how many times as long as usual the middle one took, or the one at the upper quartile or tenth, where most "
-        "were as quick as ever",
+        "how many times as long as usual the median took, or the upper quartile or tenth, where most were"
+        " as quick as ever",
     ]
-    slowest: Annotated[tuple[str, ...], "the requests that took longest"]
-    first_ns: Annotated[int, "when the first that was late began"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
-    last_ns: Annotated[int, "when the last that was late ended"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
+    slowest: Annotated[tuple[str, ...], "ids of the slowest requests"]
+    first_ns: Annotated[int, "beginning of the first late one"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "end of the last late one"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
 
     @property
     def part_ns(self) -> int:
@@ -157,7 +162,8 @@ class SlowProcess(Event):
 
 @event_kind(
     "host_silence",
-    "time in which a host sent nothing to anybody, though the server sent again what the host had not acknowledged",
+    "time in which a host sent nothing to anybody, although the server retransmitted what the host "
+    "had not acknowledged",
     key_kind="server",
 )
 @dataclass(slots=True)
@@ -166,14 +172,14 @@ class HostSilence(Event):
 
     host: Annotated[str, "address of the host"]
     n_connections: Annotated[int, "connections on which the server waited for an acknowledgment"]
-    before_ns: Annotated[int, "the last packet of the host to anybody"]
-    before_packet_no: Annotated[int | None, "the packet of that"]
-    first_ns: Annotated[int, "the first packet of the server that the host did not acknowledge"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
-    last_ns: Annotated[int, "the last of these"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
-    until_ns: Annotated[int | None, "the first packet of the host afterwards; null where none came"]
-    until_packet_no: Annotated[int | None, "the packet of that"]
+    before_ns: Annotated[int, "time of the last packet of the host to anybody"]
+    before_packet_no: Annotated[int | None, "packet at that time"]
+    first_ns: Annotated[int, "time of the first packet of the server that the host did not acknowledge"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "time of the last of these packets"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
+    until_ns: Annotated[int | None, "time of the first packet of the host afterwards; null where none came"]
+    until_packet_no: Annotated[int | None, "packet at that time"]
 
     @property
     def part_ns(self) -> int:
@@ -183,7 +189,7 @@ class HostSilence(Event):
 
 @event_kind(
     "server_wait",
-    "time in which a host waited for the server, or the server for the host to acknowledge what it sent",
+    "time in which a host waited for the server, or the server for an acknowledgment of the host",
     key_kind="server",
 )
 @dataclass(slots=True)
@@ -193,23 +199,24 @@ class ServerWait(Event):
     host: Annotated[str, "address of the host"]
     layer: Annotated[
         str,
-        "what was waited for: any packet (packet), bytes of the application (payload), a response (request), that the "
-        "host acknowledges (delivery), or that the server reads, whose receive window is closed (window)",
+        "expected event: any packet (packet), bytes of the application (payload), a response (request), "
+        "an acknowledgment of the host (delivery), or that the server reads, whose receive window is "
+        "closed (window)",
     ]
-    request_id: Annotated[str | None, "the request that waited for its response"]
+    request_id: Annotated[str | None, "id of the request that waited for its response"]
     is_proof: Annotated[bool | None, "whether the server could have answered at once by itself"]
     is_slow: Annotated[
         bool | None,
-        "whether the response took ten times as long as usual, or had not come for so long by the server's last packet",
+        "whether the response took ten times as long as usual, or was that late at the server's last packet",
     ]
-    first_ns: Annotated[int, "first packet that asked"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
-    last_ns: Annotated[int, "last packet that asked"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
-    due_ns: Annotated[int, "when an answer was due"]
-    until_ns: Annotated[int | None, "what ended the wait; null where nothing did"]
-    until_packet_no: Annotated[int | None, "the packet of that"]
-    ended_by: Annotated[str, "what ended the wait"]
+    first_ns: Annotated[int, "first packet that required an answer"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "last packet that required an answer"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
+    due_ns: Annotated[int, "time at which an answer was due"]
+    until_ns: Annotated[int | None, "time of the packet that ended the wait; null where none did"]
+    until_packet_no: Annotated[int | None, "packet at that time"]
+    ended_by: Annotated[str, "kind of the packet that ended the wait"]
 
     @property
     def part_ns(self) -> int:
@@ -219,26 +226,27 @@ class ServerWait(Event):
 
 @event_kind(
     "life_sign",
-    "packets of the server without a pause of a second, around a time in which somebody waited for it; or a time in "
-    "which its process owed a response",
+    "packets of the server without a pause of a second, around a time in which a host waited for it; "
+    "or a time in which a response of its process was due",
     key_kind="server",
 )
 @dataclass(slots=True)
 class LifeSign(Event):
     """Packets of the server, a span of time in which it sent some; or one in which it owed some."""
 
-    host: Annotated[str | None, "to whom; null for anybody"]
+    host: Annotated[str | None, "address of the receiving host; null for all hosts"]
     scope: Annotated[
         str,
-        "which packets: to one host (host), to all hosts (server), from all ports of its process (listeners), all that "
-        "the process sends (process), or those of the host to the server (from_host); or none, while a response was "
-        "due at one of several ports of its process, which that could have given by itself (owed)",
+        "which packets: to one host (host), to all hosts (server), from all ports of its process "
+        "(listeners), all packets of the process (process), or those of the host to the server "
+        "(from_host); or none, while a response was due at one of several ports of its process, which "
+        "could have responded by itself (owed)",
     ]
     layer: Annotated[str, "any packet (packet), or bytes of the application (payload)"]
     first_ns: Annotated[int, "first of the packets"]
-    first_packet_no: Annotated[int | None, "the packet of that"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
     last_ns: Annotated[int, "last of the packets"]
-    last_packet_no: Annotated[int | None, "the packet of that"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
 
     @property
     def part_ns(self) -> int:

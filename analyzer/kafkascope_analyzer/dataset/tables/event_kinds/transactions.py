@@ -33,13 +33,13 @@ class TransactionRequest(Event):
     answered_ns: Annotated[int | None, "the response"]
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
-    asked_producer_id: Annotated[int | None, "producer id that InitProducerId names"]
+    asked_producer_id: Annotated[int | None, "producer id in the InitProducerId request"]
     answer_producer_id: Annotated[int | None, "producer id of its response"]
     answer_producer_epoch: Annotated[int | None, I16, "producer epoch of its response"]
-    timeout_ms: Annotated[int | None, I32, "transaction timeout that it asks for"]
+    timeout_ms: Annotated[int | None, I32, "requested transaction timeout"]
     committed: Committed
-    partitions: Annotated[tuple[str, ...], "topic-partitions that it names"]
-    group_id: Annotated[str | None, "group whose offsets it commits"]
+    partitions: Annotated[tuple[str, ...], "topic-partitions in the request"]
+    group_id: Annotated[str | None, "group whose offsets the request commits"]
     errors: Annotated[tuple[str, ...], "names of the errors in the response, sorted"]
 
 
@@ -57,7 +57,7 @@ class TransactionMarkers(Event):
     producer_epoch: ProducerEpoch
     committed: Committed
     answered_ns: Annotated[int | None, "the response"]
-    partitions: Annotated[tuple[str, ...], "topic-partitions that have the marker"]
+    partitions: Annotated[tuple[str, ...], "topic-partitions in which the marker was written"]
 
 
 @event_kind(
@@ -87,10 +87,10 @@ class TransactionSeen(Event):
 class TransactionWritten(Event):
     """Produce requests of one connection between two bounds."""
 
-    request_id: Annotated[str, "the first of the requests"]
-    last_request_id: Annotated[str, "the last of them"]
-    last_ns: Annotated[int, "first byte of the last"]
-    answered_ns: Annotated[int | None, "the first of the responses"]
+    request_id: Annotated[str, "id of the first request"]
+    last_request_id: Annotated[str, "id of the last request"]
+    last_ns: Annotated[int, "first byte of the last request"]
+    answered_ns: Annotated[int | None, "time of the first response"]
     protocol: Protocol
     n_answered: Annotated[int, "topic-partitions of requests with a response"]
     kept_batches: Annotated[int, "batches that responses accepted"]
@@ -98,9 +98,7 @@ class TransactionWritten(Event):
     sent_batches: Annotated[int, "batches that no response refused"]
     sent_records: Annotated[int, "records that no response refused"]
     partitions: Annotated[tuple[str, ...], "topic-partitions written to"]
-    first_offsets: Annotated[
-        tuple[int | None, ...], "for each of these the lowest offset that a response gave, null without one"
-    ]
+    first_offsets: Annotated[tuple[int | None, ...], "lowest offset in a response for each of these, null without one"]
     errors: Annotated[tuple[str, ...], "names of the errors in the responses"]
 
 
@@ -114,7 +112,7 @@ class TransactionWritten(Event):
 class TransactionBlockedByLso(Event):
     """A read_committed consumer that a last stable offset blocked, which did not move."""
 
-    request_id: Annotated[str, "the last Fetch that shows it"]
+    request_id: Annotated[str, "id of the last Fetch that shows it"]
     partition: Annotated[str, "topic-partition"]
     last_stable_offset: Annotated[int, "last stable offset"]
     from_ns: Annotated[int, "the first response that shows it"]

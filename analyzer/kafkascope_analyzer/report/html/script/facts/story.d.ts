@@ -1125,7 +1125,7 @@ export interface FileRead {
   n_packets: number | null;
   /** packets cut by the snap length */
   n_truncated: number | null;
-  /** packets the capturing program says it dropped; null where it does not say */
+  /** packets dropped according to the capturing program; null where the file does not have the count */
   n_dropped: number | null;
   /** size of the file */
   size_bytes: number | null;
@@ -1179,11 +1179,11 @@ export interface LaneClient {
 
 /** a connection */
 export interface LaneConnection {
-  /** connection: the same however the capture was cut or bucketed */
+  /** id of the connection, which does not depend on how the capture was divided into files or buckets */
   conn_id: string;
   /** node id of the server; null where the capture does not show it */
   node_id: number | null;
-  /** what it speaks */
+  /** its protocol */
   protocol: "kafka" | "tls" | "http" | "zookeeper" | "other" | "empty" | null;
   /** first segment (nanoseconds since the epoch) */
   first_ns: number;
