@@ -1,1 +1,2 @@
-"""Bytes in, columns out: capture formats, link layers, TCP, Kafka framing, pairing and message decoding."""
+"""Decodes bytes to columns: capture formats, link layers, TCP, Kafka framing, pairing of requests and responses, and
+message decoding."""

@@ -1,6 +1,7 @@
 """Kafka's API keys by name, and the sets of them that several packages need.
 
-What an API is for is a fact of the catalogue (schema.catalogue); a set that one module alone needs stands there.
+The purpose of each API is defined in the catalogue (schema.catalogue); a set that only one module needs is defined
+there.
 """
 
 from kafkascope_parsers.group_protocols import PROTOCOLS
@@ -17,14 +18,14 @@ SHARE_GROUP_HEARTBEAT, SHARE_FETCH, SHARE_ACKNOWLEDGE, STREAMS_GROUP_HEARTBEAT =
 GROUP_HEARTBEATS = frozenset(key for one in PROTOCOLS if not one.members_assign for key in one.keys)
 """The heartbeats of groups whose coordinator assigns (KIP-848, KIP-932, KIP-1071)."""
 GROUP_APIS = frozenset({OFFSET_COMMIT, OFFSET_FETCH}).union(*(protocol.keys for protocol in PROTOCOLS))
-"""What a member sends to its group's coordinator."""
+"""APIs that a member sends to its group's coordinator."""
 TXN_APIS = frozenset({INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN})
-"""What a producer sends to its transaction coordinator."""
+"""APIs that a producer sends to its transaction coordinator."""
 SASL_APIS = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
 TELEMETRY_APIS = frozenset({GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY})
 HANDSHAKE_APIS = keys_of_families({"connection"})
 BROKER_APIS = frozenset(key for key, api in api_catalogue().items() if api.sender == "broker")
-"""What only brokers and controllers send."""
+"""APIs that only brokers and controllers send."""
 _DECIDED = ("Create", "Delete", "Alter", "IncrementalAlter", "Update", "Unregister", "Elect")
 _OF_OTHERS = frozenset({"DeleteGroups", "AlterReplicaLogDirs", "AlterShareGroupOffsets", "DeleteShareGroupOffsets"})
 CONTROLLER_APIS = frozenset(
@@ -32,10 +33,10 @@ CONTROLLER_APIS = frozenset(
     for key, api in api_catalogue().items()
     if api.family == "admin" and api.name.startswith(_DECIDED) and api.name not in _OF_OTHERS
 )
-"""What the active controller decides: brokers pass such a request of a client on to it."""
+"""APIs that the active controller handles: brokers forward such requests of clients to it."""
 STEADY_APIS = frozenset(key for key, api in api_catalogue().items() if api.is_steady)
-"""What healthy clients, brokers and controllers repeat as long as they run: of the successes only those that decide
-something are events."""
+"""APIs that healthy clients, brokers and controllers repeat as long as they run: of successful requests, only those
+that change something become events."""
 
 FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
-"""From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
+"""First correlation id of the Java client's SASL requests, which have a separate range (KAFKA-9854)."""

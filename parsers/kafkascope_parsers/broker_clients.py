@@ -1,4 +1,4 @@
-"""Client ids that brokers give the clients inside them, and whose they are."""
+"""Client ids of the clients inside brokers, and the broker of each."""
 
 import re
 
@@ -9,16 +9,17 @@ BROKER_CLIENT_ID = re.compile(
     r"|(?:AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager)-client-(?P<manager>[0-9]{1,10})"
     r"|raft-client-(?P<raft>[0-9]{1,10})"
 )
-"""Client ids that brokers give their own clients (ReplicaFetcherManager, NetworkUtils, KafkaRaftManager)."""
+"""Pattern of the client ids of brokers' own clients (ReplicaFetcherManager, NetworkUtils, KafkaRaftManager)."""
 
 
 def broker_of(client_id: str | None) -> int | None:
-    """The node that gives its own clients this client id; None for other ids. (A bare number may be anybody's.)"""
+    """Returns the node whose own clients have this client id; None for other ids. (A bare number may be used by any
+    client.)"""
     match = BROKER_CLIENT_ID.fullmatch(client_id) if client_id is not None else None
     named = next((node_id for node_id in match.groups() if node_id is not None), "") if match else ""
     return parse_number(named, MOST_INT32)
 
 
 def is_broker(client_id: str | None) -> bool:
-    """Whether a client id is one that brokers give their own clients."""
+    """Whether a client id is one of brokers' own clients."""
     return broker_of(client_id) is not None

@@ -1,10 +1,10 @@
-"""Which release of Kafka a broker runs, by the versions that it offers (ApiVersions).
+"""Determines the Kafka release of a broker from the versions that it offers (ApiVersions).
 
-The table of releases (parsers: releases.tsv) says with which release each version of each API came. A highest version
-fits the releases from the one that brought it to the one before that which brought the next. The releases that fit
-most APIs are the answer: not all have to fit, as a broker takes the APIs that it forwards to the controller down to
-what that speaks. A broker that is itself a client of a controller names its release there (KIP-511).
-Source: Kafka's message definitions, ApiVersionsResponse.
+The table of releases (parsers: releases.tsv) gives the release that introduced each version of each API. A highest
+version fits the releases from the one that introduced it to the last one before the next version. The result is the
+releases that fit most APIs: not all have to fit, because a broker limits the APIs that it forwards to the controller to
+the versions that the controller supports. A broker that is itself a client of a controller sends its release there
+(KIP-511). Source: Kafka's message definitions, ApiVersionsResponse.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,17 +18,17 @@ from kafkascope_parsers.versions import ApiVersionRange, parse_offered
 ZOOKEEPER_MODE, KRAFT_MODE = "ZooKeeper", "KRaft"
 _FIRST_WITH_KRAFT = "2.8"
 _LEAST_SHARE = 0.9
-"""Least share of an offer that a release has to fit: else the broker is no Apache Kafka, or of a release that the table
+"""Least share of an offer that a release must fit; else the broker is not Apache Kafka, or of a release that the table
 lacks."""
 _KEYS = {api_name(key): key for key in api_keys()}
 Offer = Mapping[int, ApiVersionRange]
-"""The versions that are offered, by API key."""
+"""Offered versions by API key."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerRelease:
-    """The releases that offer such versions, oldest first, and how the cluster keeps its metadata (None where the offer
-    does not say).
+    """The releases that offer such versions, oldest first, and how the cluster keeps its metadata (None if the offer
+    does not show it).
     """
 
     releases: tuple[str, ...]
@@ -46,7 +46,7 @@ class BrokerRelease:
 
 
 def parse_offer(offered: Iterable[str]) -> dict[int, ApiVersionRange]:
-    """An offer from its texts in `connections.api_versions_offered`, such as Fetch:4-17; APIs not known are left
+    """Parses an offer from its texts in `connections.api_versions_offered`, such as Fetch:4-17; unknown APIs are left
     out.
     """
     found = (parse_offered(text) for text in offered)
@@ -54,7 +54,7 @@ def parse_offer(offered: Iterable[str]) -> dict[int, ApiVersionRange]:
 
 
 def release_of(offer: Offer) -> BrokerRelease:
-    """The releases that an offer fits best."""
+    """Returns the releases that fit an offer best."""
     n_fitting = [0] * len(releases())
     for key, offered in offer.items():
         first, after = _first_release(key, offered.high), _first_release(key, offered.high + 1)
@@ -69,14 +69,14 @@ def release_of(offer: Offer) -> BrokerRelease:
 
 
 def named_release(software_version: str) -> BrokerRelease:
-    """The release of a broker that names this version of its client library; that has the broker's own version."""
+    """Returns the release of a broker whose client library has this version, which is the broker's own version."""
     release = ".".join(software_version.split(".")[:2])
     return BrokerRelease((release,) if release in _places() else (), None)
 
 
 def _mode(offer: Offer, latest: str | None) -> str | None:
-    """How metadata is kept. Brokers offer what the controller of a ZooKeeper cluster sends in that mode only. latest:
-    the latest release that the offer fits.
+    """Returns how metadata is kept. Only brokers in ZooKeeper mode offer the APIs that a ZooKeeper cluster's controller
+    sends. latest: the latest release that fits the offer.
     """
     of_zookeeper = {key for key, api in api_releases().items() if api.listeners == ("zkBroker",)}
     if of_zookeeper & set(offer):
@@ -87,7 +87,7 @@ def _mode(offer: Offer, latest: str | None) -> str | None:
 
 
 def _first_release(key: int, version: int) -> int | None:
-    """The place in `releases` of the one that brought a version; None where the table does not say."""
+    """Returns the index in `releases` of the one that introduced a version; None if the table lacks it."""
     api = api_releases().get(key)
     release = api.first_release.get(version) if api is not None else None
     return None if release is None else _places()[release]

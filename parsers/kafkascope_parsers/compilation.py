@@ -1,5 +1,5 @@
-"""Who hears that a kernel is compiled: that takes a second or more each, and happens where no earlier run has left its
-code on disk. Imports nothing, so that a command may listen before numba is loaded.
+"""Listeners for the compilation of kernels, which takes a second or more each and is needed if no earlier run has left
+the code on disk. Imports nothing, so that a command may listen before numba is loaded.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ _listeners: list[Callable[[], None]] = []
 
 @contextmanager
 def on_compilation(listener: Callable[[], None]) -> Iterator[None]:
-    """Calls the listener before each compilation during the block, also in processes that are forked meanwhile."""
+    """Calls the listener before each compilation during the block, also in processes that are forked in it."""
     _listeners.append(listener)
     try:
         yield
@@ -19,6 +19,6 @@ def on_compilation(listener: Callable[[], None]) -> Iterator[None]:
 
 
 def report_compilation() -> None:
-    """Tells the listeners that a kernel is compiled now."""
+    """Calls the listeners because a kernel is compiled now."""
     for listener in _listeners:
         listener()

@@ -1,10 +1,9 @@
-"""The facts about every error code that stories and reports depend on, as one table: Kafka's codes, and the failures
-that we name because no broker sends a code for them.
+"""Facts about every error code that stories and reports use, in one table: Kafka's codes, and failures without a code,
+which have names of this program.
 
-The table ERROR_CODES is the only place that states such a fact. Everything else asks it: `errors_about("coordinator")`
-for a subject, and the sets below the table for the other facts. Number and retriability of a code are read from
-`schema`. What a client should do about an error depends on its library and the API: that is `recoveries.reactions` of
-the stories.
+The table ERROR_CODES is the only place with such facts. Other modules use `errors_about("coordinator")` for a subject,
+and the sets below the table for the other facts. Number and retriability of a code are read from `schema`. The correct
+reaction of a client to an error depends on its library and the API: see `recoveries.reactions` of the stories.
 
 Sources: org.apache.kafka.common.protocol.Errors and the exception classes that it names; KIP-394 (MEMBER_ID_REQUIRED),
 KIP-511 (UNSUPPORTED_VERSION of ApiVersions), KIP-227 and KIP-932 (fetch and share sessions), KIP-360 and KIP-588
@@ -54,50 +53,48 @@ class ErrorCode:
     """The facts about one error code, or about one failure without a code."""
 
     name: str
-    """Kafka's name, such as NOT_COORDINATOR, or ours where no broker sends a code."""
+    """Kafka's name, such as NOT_COORDINATOR, or a name of this program for a failure without a code."""
 
     subject: Subject
     """What the error is about."""
 
     normal: Literal["never", "briefly", "always"] = "never"
-    """Whether the error is the protocol's normal course. `always`: wherever it is sent; `briefly`: for less than
-    BRIEF_NS, and a failure when it lasts."""
+    """Whether the error is a normal part of the protocol. `always`: in all cases; `briefly`: for less than BRIEF_NS,
+    and a failure if it lasts longer."""
 
     waits_for: str | None = None
     """What the broker waits for before it accepts the request, in words."""
 
     informs_at: str | None = None
-    """API at which the response with this error carries what the client asked for (its member id, the versions that
-    the broker supports), so that the client goes on at once."""
+    """API whose response with this error contains what the client needs (its member id, the versions that the broker
+    supports), so that the client continues at once."""
 
     fatal: bool = False
-    """Whether no client overcomes the error by trying again: configuration, permission or another client has to
-    change first."""
+    """Whether a retry never helps: configuration, permissions or another client have to change first."""
 
     denies_permission: bool = False
     """Whether Kafka's exception is an AuthorizationException: an ACL is missing."""
 
     refresh: Literal["Metadata", "FindCoordinator"] | None = None
-    """API by which the client learns which broker to ask instead: Metadata for Kafka's InvalidMetadataException,
+    """API by which the client finds the right broker: Metadata for Kafka's InvalidMetadataException,
     FindCoordinator for the other RefreshRetriableExceptions."""
 
     at_node: bool = False
-    """Whether it is the node that episodes which begin with this error have in common: it was lost, or gave up what
-    it led or coordinated."""
+    """Whether episodes that begin with this error at the same node have the same cause: the node was lost, or handed
+    over what it led or coordinated."""
 
     follows_broker_loss: Literal["no", "any client", "same client"] = "no"
-    """Whether a lost or moved broker brings the error about at other brokers: for any client, or only for a client
-    that was affected by the loss itself."""
+    """Whether a lost or moved broker causes the error at other brokers: for any client, or only for clients that the
+    loss itself affected."""
 
     is_silence: bool = False
-    """Whether the client waits in silence before it notices: it is affected from the request, or SYN, that stayed
-    without a response."""
+    """Whether the client waits before it notices the error: it is affected from the unanswered request or SYN on."""
 
     ends_connection: bool = False
-    """Whether it says that the server ended an established connection."""
+    """Whether it means that the server ended an established connection."""
 
     removes_member: bool = False
-    """Whether it says that the coordinator has removed the member from its group."""
+    """Whether it means that the coordinator has removed the member from its group."""
 
     @property
     def code(self) -> int | None:
@@ -303,7 +300,7 @@ ERROR_CODES: tuple[ErrorCode, ...] = (
 
 
 def errors_about(*subjects: Subject) -> frozenset[str]:
-    """Names of the errors that are about any of the subjects, those without a code among them."""
+    """Returns the names of the errors about any of the subjects, including those without a code."""
     return frozenset(e.name for e in ERROR_CODES if e.subject in subjects)
 
 
@@ -312,31 +309,31 @@ def _names(chosen: Callable[[ErrorCode], bool]) -> frozenset[str]:
 
 
 NORMAL_ERRORS = _names(lambda e: e.normal == "always")
-"""The protocol's normal course wherever they are sent: a first join, a rebalance, a lost fetch session, a batch that
-is in the log already. They begin no episode and fail no start."""
+"""Errors that are always normal: a first join, a rebalance, a lost fetch session, a batch that is already in the log.
+They begin no episode and fail no start."""
 BRIEFLY_NORMAL = _names(lambda e: e.normal == "briefly")
-"""Normal for less than BRIEF_NS: CONCURRENT_TRANSACTIONS while the markers of the transaction before are written. Then
-they begin no episode and no wait."""
+"""Errors that are normal for less than BRIEF_NS: CONCURRENT_TRANSACTIONS while the markers of the previous transaction
+are written. Then they begin no episode and no wait."""
 BRIEF_NS = 1_000_000_000
 """The coordinator has the markers written within some tens of milliseconds, and clients ask again after 20 ms (Kafka's,
 for the first partition), 100 ms (retry.backoff.ms) or 500 ms (librdkafka): what takes longer than all of that together
 is not the usual end of a transaction."""
 WAITS_FOR = {e.name: e.waits_for for e in ERROR_CODES if e.waits_for is not None}
-"""What brokers wait for while they return an error, in words."""
+"""Error -> what brokers wait for while they return it, in words."""
 FATAL = _names(lambda e: e.fatal)
-"""Errors that no client overcomes by trying again."""
+"""Errors for which a retry never helps."""
 PERMISSION_DENIED = _names(lambda e: e.denies_permission)
 """Errors of a missing ACL."""
 AT_NODE = _names(lambda e: e.at_node)
-"""Errors whose node is what the episodes that begin with them have in common."""
+"""Errors whose episodes at one node have the same cause."""
 LED_ELSEWHERE = _names(lambda e: e.at_node and e.code is not None)
-"""Errors by which a node says that it does not lead or coordinate any longer what the client asked for."""
+"""Errors of a node that no longer leads or coordinates the requested resource."""
 SILENT = _names(lambda e: e.is_silence)
 """Errors that affect the client before it notices them."""
 FOLLOWS = _names(lambda e: e.follows_broker_loss == "any client")
-"""Errors that a lost or moved broker brings about at other brokers."""
+"""Errors that a lost or moved broker causes at other brokers."""
 FOLLOWS_FOR_THE_SAME = _names(lambda e: e.follows_broker_loss == "same client")
-"""Errors that a lost or moved broker brings about at other brokers, only for clients that were connected to it."""
+"""Errors that a lost or moved broker causes at other brokers only for clients that were connected to it."""
 SERVER_CLOSED = _names(lambda e: e.ends_connection)
 """The server ended an established connection."""
 CONNECTION_FAILURES = _names(lambda e: e.subject == "connection" and e.code is None)
@@ -357,4 +354,4 @@ EPOCH_OVER = errors_about("producer epoch")
 """A newer epoch of the producer is in force: another producer has taken over the id, or the coordinator has aborted
 the transaction."""
 INFORMING = frozenset((e.informs_at, e.name) for e in ERROR_CODES if e.informs_at is not None)
-"""(API, error): the response with the error carries what the client asked for."""
+"""(API, error): the response with the error contains what the client needs."""

@@ -1,4 +1,5 @@
-"""Arrays that get longer block after block: room is doubled, so that adding rows costs no more for those there are."""
+"""Growing arrays: their capacity is doubled when it is used up, so that adding rows does not copy the existing ones
+each time."""
 
 from typing import Any, Generic, TypeVar
 
@@ -18,8 +19,8 @@ class Growing(Generic[S]):
         self._n = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """The rows without the room behind them, whose memory may hold anything that the process had there before,
-        secrets too."""
+        """Returns the rows without the unused capacity, whose memory may still contain other data of the process, also
+        secrets."""
         return {"_room": self.rows.copy(), "_n": self._n}
 
     def __len__(self) -> int:
@@ -27,11 +28,11 @@ class Growing(Generic[S]):
 
     @property
     def rows(self) -> NDArray[S]:
-        """A view of all rows, to be written to as well. It is asked for anew after `add`, which may move them."""
+        """A writable view of all rows. It becomes invalid with `add`, which may move the rows."""
         return self._room[: self._n]
 
     def add(self, rows: NDArray[S]) -> None:
-        """Takes more rows."""
+        """Adds rows."""
         n = self._n + len(rows)
         if n > len(self._room):
             room = np.empty(max(n, 2 * len(self._room)), self._room.dtype)

@@ -1,4 +1,4 @@
-"""What a kernel is called with: the kind of each argument, for which its machine code is made, and its values in C.
+"""Arguments of kernels: the kind of each argument, for which machine code is made, and its values in C.
 
 Machine code takes its arguments as numba hands them from one compiled function to another (numba.core.datamodel): a
 number as itself, a row of a structured array as its address, a tuple as its items one after another, and an array as
@@ -19,18 +19,18 @@ _PLAIN: dict[type, type[Any]] = {
     type(None): _ADDRESS,
 }
 _AS_PYTHON: dict[np.dtype[Any], type] = {np.dtype(kind): kind for kind in (int, bool, float)}
-"""Numbers of numpy for which machine code is the same as for Python's."""
+"""numpy types of numbers with the same machine code as Python's."""
 _LARGEST = (1 << 63) - 1
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 """The flags of an array (NPY_ARRAY_*) that machine code depends on; contiguous: in the order of C."""
 _FLAGS = CONTIGUOUS | ALIGNED | WRITEABLE
 _ADDRESS_AT = object.__basicsize__
-"""Where an array of numpy has the address of its data (PyArrayObject_fields, which compiled extensions read so too):
+"""Offset of the data address in a numpy array (PyArrayObject_fields, which compiled extensions also read this way):
 `array.ctypes.data` takes longer than all the rest of a call."""
 
 
 class ArrayKind(NamedTuple):
-    """All that machine code depends on of an array. flags: each of them lets it do more."""
+    """Properties of an array on which machine code depends. flags: each one permits more operations."""
 
     dtype: np.dtype[Any]
     n_dimensions: int
@@ -38,12 +38,12 @@ class ArrayKind(NamedTuple):
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether one item follows the other."""
+        """Whether the items follow each other without gaps."""
         return bool(self.flags & CONTIGUOUS)
 
     @property
     def is_aligned(self) -> bool:
-        """Whether all items lie where the processor likes them to."""
+        """Whether all items are aligned."""
         return bool(self.flags & ALIGNED)
 
     @property
@@ -59,19 +59,19 @@ class RowKind(NamedTuple):
 
 
 class TupleKind(NamedTuple):
-    """A tuple. made_by: its class, by whose fields machine code finds the items of a named one."""
+    """A tuple. made_by: its class; machine code finds the items of a named tuple by the fields of the class."""
 
     made_by: type
     items: tuple[Any, ...]
 
 
 Kind = ArrayKind | RowKind | TupleKind | np.dtype[Any] | type
-"""The kind of one argument; a number of numpy has its dtype where Python has no class like it, another value its
-class."""
+"""The kind of one argument: for a numpy number without an equal Python class its dtype, for other values the class."""
 
 
 def take_apart(value: Any, c_values: list[Any]) -> Kind:
-    """Adds an argument's values in C; gives its kind. Raises TypeError for what no kernel takes."""
+    """Appends an argument's values in C to c_values, and returns its kind. Raises TypeError for values that no kernel
+    takes."""
     if isinstance(value, np.ndarray):
         address = _ADDRESS.from_address(id(value) + _ADDRESS_AT).value
         c_values += (0, 0, value.size, value.itemsize, address, *value.shape, *value.strides)
@@ -91,7 +91,7 @@ def take_apart(value: Any, c_values: list[Any]) -> Kind:
 
 
 def c_types(kind: Kind) -> Iterator[type[Any]]:
-    """The types in C of the values of an argument."""
+    """Yields the C types of the values of an argument."""
     if isinstance(kind, ArrayKind):
         yield from (_ADDRESS, _ADDRESS, _SIZE, _SIZE, _ADDRESS)
         yield from [_SIZE] * 2 * kind.n_dimensions

@@ -1,4 +1,4 @@
-"""Puts the machine code of all kernels that packages list into a folder, for a wheel:
+"""Writes the machine code of all kernels that packages list into a folder, for a wheel:
 python -m kafkascope_parsers.kernel_build FOLDER PACKAGE ...
 """
 
@@ -15,7 +15,7 @@ from kafkascope_parsers.kernels import listed_code
 
 
 def write_listed_code(folder: Path, packages: list[str]) -> None:
-    """Compiles on all processors what was not compiled before."""
+    """Writes the machine code of all listed kernels into a folder. Missing code is compiled on all processors."""
     listed = [each for package in packages for each in listed_kernels(package)]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
         for found in processes.map(listed_code, *zip(*listed, strict=True)):

@@ -1,8 +1,8 @@
-"""Machine code of kernels, loaded and called by ctypes: without numba, and without a compiler.
+"""Machine code of kernels, loaded and called by ctypes, without numba or a compiler.
 
-What is loaded is a shared library with one function: status = kernel(result, problem, argument, ...). It writes what
-the kernel returns to `result`, or the address of an exception to `problem` (numba.core.callconv). A text in the library
-says what it returns.
+A kernel is a shared library with one function: status = kernel(result, problem, argument, ...). It writes the return
+value to `result`, or the address of an exception to `problem` (numba.core.callconv). A text in the library describes
+the type of the result.
 """
 
 import ctypes
@@ -18,23 +18,24 @@ from kafkascope_parsers.kernel_target import check_processor
 FUNCTION, RESULT = "kernel", "result"
 """The names of a library's function and of the text that describes its result."""
 _DONE = frozenset({0, -2})
-"""What a function gives that has returned a value, or None."""
+"""Status values of a function that returned a value, or None."""
 
 ResultKind = str | None | tuple[str, ...]
 """The name of the dtype of a number, None, or those of a tuple of numbers."""
 
 
 class _Problem(ctypes.Structure):
-    """The beginning of what an exception is described by: it is pickled, with its arguments and its place."""
+    """The first fields of the description of an exception, which is pickled with its arguments and its source line."""
 
     _fields_ = (("pickled", ctypes.c_void_p), ("n_bytes", ctypes.c_int32))
 
 
 class KernelCode:
-    """The machine code of a kernel for one kind of arguments. Calling it needs no lock of Python's."""
+    """The machine code of a kernel for one kind of arguments. It runs without the GIL."""
 
     def __init__(self, library: Path, argument_types: Iterable[type[Any]]) -> None:
-        """argument_types: in C, of all values. Raises UsageError on a processor that the code is not for."""
+        """Loads the library. argument_types: C types of all values. Raises UsageError on a processor that the code does
+        not support."""
         check_processor()
         loaded = ctypes.CDLL(str(library))
         made = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *argument_types)
@@ -43,7 +44,7 @@ class KernelCode:
         self._result_type, self._value_of = _result(_result_kind(text.decode()))
 
     def __call__(self, c_values: Sequence[Any]) -> Any:
-        """What the kernel returns; raises what it raises."""
+        """Calls the kernel; returns its result, or raises its exception."""
         result, problem = self._result_type(), ctypes.POINTER(_Problem)()
         status = self._function(ctypes.addressof(result), ctypes.addressof(problem), *c_values)
         if status not in _DONE:
@@ -52,7 +53,7 @@ class KernelCode:
 
 
 def result_text(kind: ResultKind) -> str:
-    """The description of a result in a library: `int64`, `int64,bool,` for a tuple, empty for None."""
+    """Returns the description of a result in a library: `int64`, `int64,bool,` for a tuple, empty for None."""
     if isinstance(kind, tuple):
         return "".join(f"{name}," for name in kind)
     return kind or ""
@@ -64,7 +65,7 @@ def _result_kind(text: str) -> ResultKind:
 
 
 def _result(kind: ResultKind) -> tuple[type[Any], Callable[[Any], Any]]:
-    """Where a function writes its result, and what Python makes of that."""
+    """Returns the C type of a function's result, and the function that converts it to Python."""
     if kind is None:
         return ctypes.c_void_p, lambda _: None
     if isinstance(kind, str):

@@ -1,7 +1,7 @@
-"""How numba compiles a kernel. Only compiling imports this module, and needs numba: what is compiled is loaded without.
+"""Compiles a kernel with numba. Only compiling imports this module and needs numba: compiled code is loaded without it.
 
-It goes by names in numba that are not documented: the options of a compilation, and the module of the finished library.
-The tests of kernels have passed with the oldest version that is allowed (0.61.0) and with 0.68.1.
+It uses undocumented names of numba: the options of a compilation, and the module of the finished library. The tests of
+kernels pass with the oldest allowed version (0.61.0) and with 0.68.1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +26,13 @@ _PLAIN = {int: types.int64, bool: types.boolean, float: types.float64, type(None
 
 
 def dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """numba's own object for a kernel, by which other kernels call it."""
+    """Returns numba's dispatcher for a kernel, by which other kernels call it."""
     return nb.njit(**options)(function)
 
 
 @global_compiler_lock
 def compile_kernel(made: Any, kinds: Sequence[Kind]) -> bytes:
-    """The shared library of a kernel (its dispatcher) for arguments of these kinds."""
+    """Compiles a kernel (given as its dispatcher) for arguments of these kinds to a shared library."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     flags = compiler.Flags()
@@ -56,7 +56,7 @@ def compile_kernel(made: Any, kinds: Sequence[Kind]) -> bytes:
 
 
 def _type(kind: Kind) -> Any:
-    """numba's type of an argument."""
+    """Returns numba's type of an argument."""
     if isinstance(kind, ArrayKind):
         layout = "C" if kind.is_contiguous else "A"
         item = from_dtype(kind.dtype)
@@ -69,7 +69,7 @@ def _type(kind: Kind) -> Any:
 
 
 def _object_file(module: Any, function: str, result: str) -> bytes:
-    """Machine code that may lie anywhere in memory. All names in it but two are its own."""
+    """Returns position-independent machine code. All its names are local, except the function and the result text."""
     module = module.clone()
     for each in (*module.functions, *module.global_variables):
         if each.name == function:
@@ -103,7 +103,7 @@ def _number(made: Any) -> str:
 
 
 def instruction_type(name: str, crc_bits: int, data_bits: int) -> Any:
-    """numba's type of a function of (crc, data) that is one instruction of the processor, as LLVM names it."""
+    """Returns numba's type of a function of (crc, data) that is one processor instruction with this LLVM name."""
     crc_type, data_type = getattr(types, f"uint{crc_bits}"), getattr(types, f"uint{data_bits}")
 
     @intrinsic

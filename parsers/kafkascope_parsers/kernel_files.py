@@ -1,9 +1,9 @@
-"""Where the machine code of kernels is: shared libraries, in a folder of this package that a wheel brings, and in a
-folder of the user's, where what is compiled here is kept, so that other copies of kafkascope on this machine find it.
+"""Finds and saves the machine code of kernels: shared libraries in a folder of this package, which a wheel contains,
+and in a folder of the user with the code that was compiled on this machine, where other copies of kafkascope find it.
 
-A process executes what it loads. The folder of the package is loaded from as its modules are. Of the user's, it loads
-only what nobody else could have put there: folders and files that belong to the user, to root, or to the owner of this
-package, and that nobody but the owner may write to.
+A process executes the code that it loads. The folder of the package is trusted like its modules. From the user's folder
+only files are loaded that nobody else could have written: folders and files must belong to the user, to root, or to the
+owner of this package, and only the owner may write to them.
 
 The user's folder is `kernels` in NUMBA_CACHE_DIR where that is set, else `kafkascope/kernels` in XDG_CACHE_HOME or
 ~/.cache, else one among the temporary files. A file there is named
@@ -24,21 +24,22 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 SHIPPED = Path(__file__).parent / "machine_code"
-"""The folder that a wheel brings. A clone has none: its kernels are compiled when they are first called."""
+"""Folder in a wheel. A clone has none: its kernels are compiled when they are first called."""
 UNUSED_S = 30 * 24 * 3600
-"""Machine code that no process has loaded for so long, as that of an old version, is removed: a version's has 3 MB."""
+"""Machine code that no process has loaded for this long, for example of an old version, is removed: a version has 3
+MB."""
 _NOTED_S = 24 * 3600
-"""The use of a file is noted once in so long a time."""
+"""The use of a file is recorded once in this time."""
 SUFFIX = ".so"
 _OWN_MODE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _COMPILER = ("numba", "llvmlite", "numpy")
-"""The packages whose versions decide what is made of a kernel."""
+"""Packages whose versions determine the machine code of a kernel."""
 _COMPILER_DIGITS = 8
 
 
 def find_code(name: str) -> Path | None:
-    """The library of this name."""
+    """Returns the library of this name; None if there is none."""
     shipped = SHIPPED / f"{name}{SUFFIX}"
     if shipped.is_file():
         return shipped
@@ -51,7 +52,8 @@ def find_code(name: str) -> Path | None:
 
 
 def save_code(name: str, code: bytes) -> Path:
-    """Saves a library for other processes, whole or not at all; where that fails (a full disk), for this one alone."""
+    """Saves a library for other processes, atomically. If that fails (a full disk), it is saved only for this process.
+    Returns its path."""
     kept = _kept_file(name)
     with contextlib.suppress(OSError):
         if kept:
@@ -64,7 +66,8 @@ def save_code(name: str, code: bytes) -> Path:
 
 
 def _kept_file(name: str) -> Path | None:
-    """Where the user's folder has what the installed compiler makes of a kernel; None without one of them."""
+    """Returns the path in the user's folder of a kernel as the installed compiler makes it; None without a folder or a
+    compiler."""
     folder, compiler = user_folder(), _compiler()
     return folder / f"{name}-{compiler}{SUFFIX}" if folder and compiler else None
 
@@ -75,7 +78,7 @@ def _write(path: Path, code: bytes) -> None:
         with open(number, "wb") as file:
             file.write(code)
             file.flush()
-            os.fsync(number)  # what is loaded after a crash of the machine must not have holes
+            os.fsync(number)  # a file that is loaded after a crash of the machine must be complete
         Path(partial).replace(path)
     finally:
         Path(partial).unlink(missing_ok=True)
@@ -90,7 +93,7 @@ def _own_folder() -> Path:
 
 @cache
 def _compiler() -> str | None:
-    """The versions of what compiles kernels, as digits; None where it is not installed."""
+    """Returns a hash of the versions of the compiler's packages; None if they are not installed."""
     try:
         found = [version(name) for name in _COMPILER]
     except PackageNotFoundError:
@@ -100,7 +103,7 @@ def _compiler() -> str | None:
 
 @cache
 def user_folder() -> Path | None:
-    """The first folder that may be trusted and written to."""
+    """Returns the first folder that is trusted and writable; None if there is none."""
     for folder in _candidates():
         with contextlib.suppress(OSError):
             folder.mkdir(mode=_OWN_MODE, parents=True, exist_ok=True)
@@ -119,7 +122,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _is_private(state: os.stat_result) -> bool:
-    """Whether nobody could have written it whose code this process does not run anyway."""
+    """Whether only users could have written the file whose code this process runs anyway."""
     return state.st_uid in _trusted_users() and not state.st_mode & _OTHERS_WRITE
 
 
@@ -139,7 +142,7 @@ def _note_use(path: Path, state: os.stat_result) -> None:
 
 @cache
 def _remove_unused(folder: Path) -> None:
-    """Removes what no process has used for long: once in a process, as there may be many files."""
+    """Removes files that no process has used for long. Called once per process, as there may be many files."""
     for path in folder.glob("[!.]*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > UNUSED_S:

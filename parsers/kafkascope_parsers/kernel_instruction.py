@@ -1,4 +1,4 @@
-"""One instruction of the processor, as a function that kernels call."""
+"""`Instruction`: a processor instruction as a function that kernels call."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A function of (crc, data), both unsigned, that gives the next crc. name: as LLVM calls the instruction.
+    """A function of (crc, data), both unsigned, that returns the next crc. name: LLVM's name of the instruction.
 
     numba asks for `_numba_type_` when it compiles a kernel that calls it.
     """
@@ -16,7 +16,7 @@ class Instruction:
     data_bits: int
 
     def __call__(self, crc: Any, data: Any) -> Any:
-        """Only kernels can call it."""
+        """Raises NotImplementedError: only kernels can call it."""
         raise NotImplementedError(self.name)
 
     @property

@@ -1,7 +1,7 @@
-"""Makes a shared library of a compiled kernel, with the linker of the machine: what the C compiler calls.
+"""Links a compiled kernel to a shared library, with the linker that the machine's C compiler uses.
 
-A kernel needs nothing of the C library but what every process has (memcpy), so nothing is linked with it, and it runs
-beside any C library. On macOS each library has to be linked with the system's.
+A kernel needs only functions of the C library that every process has (memcpy), so nothing is linked with it, and it
+works with any C library. On macOS each library has to be linked with the system's.
 """
 
 import os
@@ -19,7 +19,7 @@ _OPTIONS = ("-shared", "-undefined", "dynamic_lookup") if sys.platform == "darwi
 
 
 def link(object_file: bytes) -> bytes:
-    """The shared library. Raises UsageError where there is no linker."""
+    """Returns the shared library. Raises UsageError if there is no linker."""
     with TemporaryDirectory(prefix="kafkascope-link-") as place:
         source, made = Path(place, "kernel.o"), Path(place, "kernel.so")
         source.write_bytes(object_file)
@@ -28,7 +28,7 @@ def link(object_file: bytes) -> bytes:
 
 
 def _linker() -> list[str]:
-    """The command of the linker: from the variable CC, the system's C compiler, or the package ziglang."""
+    """Returns the command of the linker: from the variable CC, the system's C compiler, or the package ziglang."""
     if chosen := os.environ.get("CC"):
         return chosen.split()
     for name in _COMPILERS:

@@ -1,11 +1,12 @@
-"""The kernels that the program calls, and the kinds of arguments that it calls them with: for these a wheel brings
-machine code. Each package lists its own in kernel_signatures.json.
+"""The kernels that the program calls, with the kinds of their arguments, for which a wheel contains machine code. Each
+package lists its own in kernel_signatures.json.
 
-A call may promise more than a listed signature asks for (an array that may be written to, or whose items lie side by
-side where the kernel goes by strides): it runs the code of that signature. So a kernel has one signature, however full
-the arrays are that it is called with, unless it is called with other types.
+A call may have stronger properties than a listed signature requires (a writable array, or a contiguous one where the
+kernel uses strides): it runs the code of that signature. So a kernel has several signatures only if it is called with
+different types.
 
-Tests add to the lists, and fail where the program calls a kernel with what is not listed (tests/kernel_signatures.py).
+Tests add to the lists, and fail if the program calls a kernel with arguments that are not listed
+(tests/kernel_signatures.py).
 """
 
 import json
@@ -23,33 +24,33 @@ from kafkascope_parsers.kernel_arguments import ALIGNED, CONTIGUOUS, WRITEABLE, 
 Signature = tuple[Kind, ...]
 FILE_NAME = "kernel_signatures.json"
 _LACKING = {"strided": CONTIGUOUS, "unaligned": ALIGNED, "const": WRITEABLE}
-"""Words of an array that lacks a flag."""
+"""Words in a list for an array without a flag."""
 _PLAIN: dict[str, type] = {"int": int, "bool": bool, "float": float, "None": type(None)}
 _TEXTS = {kind: text for text, kind in _PLAIN.items()}
 _ROW = "row "
 
 
 def listed_signature(module: str, name: str, kinds: Signature) -> Signature | None:
-    """The signature of a kernel that fits a call."""
+    """Returns the signature of a kernel that fits a call; None if none does."""
     return next((each for each in listed_signatures(module, name) if merged(each, kinds) == each), None)
 
 
 @cache
 def listed_signatures(module: str, name: str) -> tuple[Signature, ...]:
-    """All of a kernel."""
+    """Returns all signatures of a kernel."""
     found = _list_of(module.partition(".")[0]).get(f"{module}.{name}", ())
     return tuple(tuple(map(_kind, each)) for each in found)
 
 
 def listed_kernels(package: str) -> Iterator[tuple[str, str]]:
-    """The module and name of each kernel that a package lists."""
+    """Yields the module and name of each kernel that a package lists."""
     for each in _list_of(package):
         module, _, name = each.rpartition(".")
         yield module, name
 
 
 def merged(one: Any, other: Any) -> Any:
-    """The signature that fits the calls of both; None where they differ in more than what arrays promise."""
+    """Returns the signature that fits the calls of both; None if they differ in more than the flags of arrays."""
     if isinstance(one, ArrayKind) and isinstance(other, ArrayKind):
         return one._replace(flags=one.flags & other.flags) if one[:2] == other[:2] else None
     if isinstance(one, TupleKind) and isinstance(other, TupleKind):
@@ -62,7 +63,7 @@ def merged(one: Any, other: Any) -> Any:
 
 
 def text_of(kind: Kind) -> Any:
-    """A kind of arguments as a list has it."""
+    """Returns a kind of arguments in the format of a list."""
     if isinstance(kind, TupleKind):
         named = "tuple" if kind.made_by is tuple else f"{kind.made_by.__module__}.{kind.made_by.__qualname__}"
         return [named, *map(text_of, kind.items)]
@@ -91,7 +92,7 @@ def _kind(text: Any) -> Kind:
 
 
 def _text_of_type(found: np.dtype[Any]) -> str:
-    """A type of numbers by its name; a structured one by the variable of ours that has it, where its fields are."""
+    """Returns the name of a number type; for a structured type, the variable of this program that defines it."""
     if found.names is None:
         return found.name if found.isnative and found.kind in "biuf" else found.str
     ours = [name for name in sys.modules if name.startswith("kafkascope_")]
@@ -113,7 +114,7 @@ def _named(text: str) -> Any:
 
 @cache
 def _list_of(package: str) -> dict[str, list[list[Any]]]:
-    """The list of an imported package; empty for a package that is not imported or has none."""
+    """Returns the list of an imported package; empty for a package that is not imported or has none."""
     file = getattr(sys.modules.get(package), "__file__", None)
     path = Path(file).with_name(FILE_NAME) if file else None
     return dict(json.loads(path.read_text("utf-8"))) if path and path.is_file() else {}

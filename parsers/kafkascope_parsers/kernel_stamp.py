@@ -1,17 +1,17 @@
-"""What the machine code of a kernel is made of: a stamp that differs as soon as any of it does.
+"""Stamps of kernels: hashes of all inputs of a kernel's machine code, so that a stamp changes whenever one of them
+does.
 
-Machine code that is on disk is used for a kernel of the same stamp, so whatever decides what numba makes of a kernel
-must be in it. That is not only the kernel. numba copies into the machine code, when it compiles, the values of all
-globals that a kernel names, and the kernels that it calls. So a stamp covers, of the kernel and of each function that
-it reaches:
+Machine code on disk is used for a kernel with the same stamp, so the stamp must cover everything that determines
+numba's result. That is not only the kernel: numba copies the values of all globals that a kernel uses, and the kernels
+that it calls, into the machine code. So a stamp covers, for the kernel and each function that it reaches:
 
 - the bytecode with its constants and names, and the options of its decorator;
 - the values of the globals, closure cells and defaults that it names: numbers, texts, arrays, tuples, the fields of
   named tuples, the members of enumerations, and, for a module of ours, those of its attributes that it names;
 - the version of Python's bytecode, and numba's settings.
 
-It does not cover where the sources lie, their comments, docstrings and lines: no kernel raises an exception that would
-name them. A value that is not known here is refused, so that nothing is left out of a stamp silently.
+It does not cover the location of the sources, their comments, docstrings and lines: no kernel raises an exception that
+would contain them. A value of an unknown type is refused, so that nothing is silently left out of a stamp.
 """
 
 import builtins
@@ -33,7 +33,7 @@ from kafkascope_parsers.kernel_instruction import Instruction
 from kafkascope_parsers.kernel_target import Target
 
 _NAMED = frozenset({"numba", "llvmlite", "numpy", builtins.__name__, "math"})
-"""Modules whose objects a stamp names only: kernel_files adds the versions of the compiler's packages."""
+"""Modules whose objects are in a stamp only by name: kernel_files adds the versions of the compiler's packages."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), EllipsisType)
 _SETTINGS = (
     "BOUNDSCHECK",
@@ -53,17 +53,18 @@ _SETTINGS = (
 """numba's settings that change machine code, besides those for the processor, which are in its name and features. Their
 environment variables begin with NUMBA_."""
 _SETTINGS_FILE = Path(".numba_config.yaml")
-"""Where numba looks for settings too, in the folder that a process runs in."""
+"""File in the working folder in which numba also looks for settings."""
 _STAMP_DIGITS, _CALL_DIGITS = 32, 16
 
 
 def kernel_stamp(kernel: Any) -> str:
-    """The stamp of a kernel: hexadecimal digits. Raises TypeError for what a stamp cannot describe."""
+    """Returns the stamp of a kernel in hexadecimal digits. Raises TypeError for values that a stamp cannot describe."""
     return _digest((_surroundings(), _Description().of(kernel)), _STAMP_DIGITS)
 
 
 def call_stamp(kinds: Iterable[Kind], target: Target) -> str:
-    """The stamp of one compilation of a kernel: for arguments of these kinds, an operating system and a processor."""
+    """Returns the stamp of one compilation of a kernel: for arguments of these kinds, an operating system and a
+    processor."""
     description = _Description()
     return _digest(([description.of_kind(each) for each in kinds], sys.platform, target.cpu), _CALL_DIGITS)
 
@@ -78,15 +79,15 @@ def _surroundings() -> tuple[Any, ...]:
 
 
 class _Description:
-    """Describes values by texts and numbers in tuples. A function is described once, and is a number wherever it is
-    named, so that functions may call one another."""
+    """Describes values by texts and numbers in tuples. A function is described once and replaced by a number elsewhere,
+    so that functions may call each other."""
 
     def __init__(self) -> None:
         self._numbers: dict[Callable[..., Any], int] = {}
         self._waiting: list[tuple[Callable[..., Any], Any]] = []
 
     def of(self, kernel: Any) -> list[Any]:
-        """A kernel and all functions that it reaches, in the order in which they are named."""
+        """Describes a kernel and all functions that it reaches, in the order of their first use."""
         self._of_value(kernel)
         return list(self._of_functions())
 
@@ -115,14 +116,14 @@ class _Description:
             )
 
     def _of_code(self, code: CodeType, unused: int | None = None) -> Any:
-        """Bytecode. unused: the place of a constant that it does not load."""
+        """Describes bytecode. unused: index of a constant that it does not load."""
         constants = [self._of_value(each) for place, each in enumerate(code.co_consts) if place != unused]
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         variables = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         return code.co_name, code.co_code, code.co_exceptiontable, constants, counts, variables
 
     def _of_value(self, value: Any, attributes: Iterable[str] = ()) -> Any:
-        """A constant, or the value of a global. attributes: those of a module that are named."""
+        """Describes a constant, or the value of a global. attributes: used attributes of a module."""
         if isinstance(value, _PLAIN) and type(value) in _PLAIN:
             return type(value).__name__, repr(value)
         if isinstance(value, np.ndarray | np.generic):
@@ -166,7 +167,8 @@ class _Description:
         return "module", module.__name__, nested
 
     def _of_function(self, value: Any) -> Any:
-        """A kernel, an intrinsic or a function in Python: by its number. What is numba's or numpy's: by its name."""
+        """Describes a kernel, an intrinsic or a Python function by its number, and a function of numba or numpy by its
+        name."""
         options = getattr(value, "targetoptions", {})
         function = getattr(value, "py_func", None) or getattr(value, "_defn", value)
         if _is_named(function):
@@ -180,7 +182,7 @@ class _Description:
 
 
 def _is_named(value: Any) -> bool:
-    """Whether it belongs to a package whose version says what it is."""
+    """Whether it belongs to a package that is described by its version."""
     return hasattr(value, "__name__") and str(getattr(value, "__module__", "")).partition(".")[0] in _NAMED
 
 
@@ -189,7 +191,7 @@ def _identity(value: Any) -> tuple[str, str]:
 
 
 def _names(function: Callable[..., Any]) -> list[str]:
-    """The globals and attributes that a function names, itself or in functions inside it."""
+    """Returns the globals and attributes that a function, or a function inside it, uses."""
     found, waiting = set[str](), [function.__code__]
     while waiting:
         code = waiting.pop()
@@ -199,7 +201,8 @@ def _names(function: Callable[..., Any]) -> list[str]:
 
 
 def _docstring_place(function: Callable[..., Any]) -> int | None:
-    """The place of a function's docstring, or of None, among its constants, if its bytecode does not load it."""
+    """Returns the index of a function's docstring, or of None, among its constants, if its bytecode does not load it;
+    else None."""
     code = function.__code__
     if not code.co_consts or code.co_consts[0] != function.__doc__:
         return None

@@ -1,7 +1,7 @@
-"""The processor that kernels are compiled for: not the one at hand, but the least of its family that is supported.
+"""The processor for which kernels are compiled: the lowest supported level of the processor's family.
 
-So machine code that was compiled on one machine runs on all of the same operating system and family: it comes with a
-wheel, and with the archive for Spark's executors. docs/packaging.md has what that costs.
+So machine code that was compiled on one machine runs on all machines with the same operating system and family, and can
+be part of a wheel and of the archive for Spark's executors. See docs/packaging.md for the costs.
 """
 
 import platform
@@ -14,14 +14,14 @@ from kafkascope_parsers.errors import UsageError
 
 
 class Target(NamedTuple):
-    """cpu: as LLVM calls it. needs: its level as numpy calls that, by the instructions of the level or by its name."""
+    """cpu: LLVM's name. needs: numpy's names of the level or of its instructions."""
 
     cpu: str
     needs: frozenset[str] = frozenset()
 
     @property
     def has_crc32c(self) -> bool:
-        """Whether there is an instruction for CRC-32C, under the name that x86 has for it."""
+        """Whether there is an instruction for CRC-32C with the name of x86."""
         return self.cpu.startswith("x86-64-v")
 
 
@@ -30,18 +30,18 @@ _TARGETS = {
     "aarch64": Target("generic"),
     "arm64": Target("apple-m1"),
 }
-"""By the name of the family. x86-64-v2: all processors since 2009, and the virtual ones that pass SSE 4.2 on."""
+"""Targets by name of the family. x86-64-v2: all processors since 2009, and virtual ones with SSE 4.2."""
 
 
 @cache
 def target() -> Target:
-    """The target of this machine."""
+    """Returns the target of this machine."""
     return _TARGETS.get(platform.machine(), Target("generic"))
 
 
 @cache
 def check_processor() -> None:
-    """Raises UsageError where this machine's processor is older than what kernels are compiled for."""
+    """Raises UsageError if this machine's processor is older than the target of kernels."""
     extensions = np.show_config(mode="dicts")["SIMD Extensions"]
     if missing := target().needs.intersection(extensions.get("not found", ())):
         raise UsageError(

@@ -1,16 +1,15 @@
-"""How loops over bytes and packets become machine code: once, kept on disk, without Python's lock.
+"""Kernels: loops over bytes and packets that are compiled to machine code once, kept on disk, and run without the GIL.
 
 A kernel does not count references. numba counts them (an atomic addition and subtraction) for every array of every
-tuple that one function hands to another, and for every row of an array of structures: a quarter of what the kernels
-took. Their arrays belong to the caller, who outlives the call, so a kernel needs no counts as long as it makes no array
-itself; numba refuses to compile one that does. What a kernel needs to write on is given to it.
+tuple that one function passes to another, and for every row of an array of structures, which took a quarter of the
+kernels' time. The arrays belong to the caller, which outlives the call, so a kernel needs no reference counts as long
+as it creates no array itself; numba refuses to compile one that does. Output arrays are passed to a kernel.
 
-Machine code is a shared library for each kernel and each kind of arguments (kernel_code). A wheel brings those of all
-kernels that the program calls, with the arguments that it calls them with (kernel_signatures); they were compiled when
-the wheel was built (listed_code). What a clone calls is compiled at the first call and kept in a folder of the user
-(kernel_files). In both it is found by a stamp of all that decides what the machine code is (kernel_stamp): neither the
-place of the sources nor a change elsewhere in them has a kernel compiled again. Only compiling needs numba
-(kernel_compiler).
+Machine code is a shared library for each kernel and each kind of arguments (kernel_code). A wheel contains those of all
+kernels with the arguments that the program uses (kernel_signatures), compiled when the wheel was built (listed_code).
+In a clone, kernels are compiled at the first call and kept in a folder of the user (kernel_files). In both cases
+machine code is found by a stamp of all its inputs (kernel_stamp): neither another location of the sources nor changes
+elsewhere in them make a kernel compile again. Only compiling needs numba (kernel_compiler).
 """
 
 import inspect
@@ -32,15 +31,15 @@ from kafkascope_parsers.kernel_stamp import call_stamp, kernel_stamp
 from kafkascope_parsers.kernel_target import target
 
 COMPILES = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-"""Where not, kernels are the functions in Python that they were made of."""
+"""Whether kernels are compiled; if not, they are the Python functions from which they were made."""
 _OPTIONS = {"nogil": True, "_nrt": False}
 
 
 class Kernel:
-    """A function that is compiled for each kind of arguments that it is called with.
+    """A function that is compiled for each kind of arguments of its calls.
 
-    To other kernels, which numba compiles, it is what numba has for a compiled function: numba looks for
-    `_numba_type_`, and to copy it into another one for py_func and targetoptions.
+    Other kernels, which numba compiles, can call it like a function that numba compiled: numba uses `_numba_type_`, and
+    py_func and targetoptions to copy it into another kernel.
     """
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
@@ -50,7 +49,7 @@ class Kernel:
         self._codes: dict[Signature, KernelCode] = {}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """What the function returns."""
+        """Calls the kernel and returns its result."""
         if named or len(arguments) != self._n_arguments:
             bound = inspect.signature(self.py_func).bind(*arguments, **named)
             bound.apply_defaults()
@@ -64,7 +63,7 @@ class Kernel:
 
     @cached_property
     def _stamp(self) -> str:
-        """Made when it is first asked for: what a kernel names may be defined after it."""
+        """Stamp of the kernel. It is made at the first use, because globals of a kernel may be defined after it."""
         return kernel_stamp(self)
 
     @cached_property
@@ -78,7 +77,7 @@ class Kernel:
         return self._dispatcher._numba_type_
 
     def _code(self, kinds: Signature) -> KernelCode:
-        """The machine code for arguments of these kinds."""
+        """Returns the machine code for arguments of these kinds."""
         signature = listed_signature(self.__module__, self.__name__, kinds) or kinds
         code = self._codes.get(signature)
         if code is None:
@@ -87,7 +86,8 @@ class Kernel:
         return code
 
     def library(self, signature: Signature) -> Path:
-        """The machine code for such arguments: from disk, or compiled. Raises UsageError where nothing compiles it."""
+        """Returns the machine code for such arguments, from disk or compiled. Raises UsageError if it cannot be
+        compiled."""
         name = self.library_name(signature)
         if path := find_code(name):
             return path
@@ -102,7 +102,7 @@ class Kernel:
         return save_code(name, compile_kernel(self._dispatcher, signature))
 
     def library_name(self, signature: Signature) -> str:
-        """The name of a library's file in a wheel, without its suffix."""
+        """Returns the name of a library's file in a wheel, without its suffix."""
         return f"{self.__module__}.{self.__name__}-{self._stamp}-{call_stamp(signature, target())}"
 
 
@@ -121,7 +121,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def listed_code(module: str, name: str) -> list[tuple[str, Path]]:
-    """The machine code of a kernel for all arguments that it is listed with, compiled where it has to be; with the
-    names that it has in a wheel."""
+    """Returns the machine code of a kernel for all its listed signatures, with its names in a wheel. Missing code is
+    compiled."""
     found = getattr(import_module(module), name)
     return [(found.library_name(each), found.library(each)) for each in listed_signatures(module, name)]

@@ -1,5 +1,5 @@
-"""Copies rows of structured arrays as bytes. numpy copies them field by field, so that what lies between the fields
-stays, which takes five times as long. For the same reason rows are chosen by `take` and `compress`, not by an index.
+"""Copies rows of structured arrays as bytes. numpy copies them field by field, to keep the bytes between the fields,
+which takes five times as long. For the same reason rows are selected by `take` and `compress`, not by an index.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def copy_rows(target: Rows, rows: Rows) -> None:
 
 
 def joined_rows(parts: Sequence[Rows]) -> Rows:
-    """The rows of some contiguous arrays of one dtype, of which there is one at least."""
+    """Returns the rows of several contiguous arrays of one dtype, at least one, as one array."""
     joined = np.empty(sum(map(len, parts)), parts[0].dtype)
     at = 0
     for part in parts:

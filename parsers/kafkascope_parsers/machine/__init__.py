@@ -1,4 +1,4 @@
-"""Runs compiled programs over frames: bytes in, columns out."""
+"""Runs compiled programs over frames of bytes and returns columns."""
 
 from kafkascope_parsers.machine.arrow import arrow_schema, strings, to_arrow
 from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull

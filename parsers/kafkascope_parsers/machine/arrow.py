@@ -2,10 +2,10 @@
 in one type.
 
 Types: bool, int8-int64 and float64 as they are, uint16 as int32, uuid as a string of 22 characters, string, bytes as
-binary, arrays as list, structs as struct. Records and what is always secret (schema.secrets) come as int32
-`<name>_length` and never as content. What may be secret has both columns: the content, null where it is secret, and the
-length. Unknown tags of all structs of a message are one column of the table. What cannot be (a field of other versions)
-is null.
+binary, arrays as list, structs as struct. Records and fields that are always secret (schema.secrets) are int32
+`<name>_length`, never content. Fields that may be secret have both columns: the content, null where it is secret, and
+the length. Unknown tags of all structs of a message are one column of the table. A field that the version lacks is
+null.
 """
 
 from functools import cache
@@ -33,7 +33,7 @@ UNKNOWN_TAGS_TYPE = pa.list_(
         ]
     )
 )
-"""Unknown tags of a message: path of the struct ("" is the body), which of the message's structs of that path, tag,
+"""Unknown tags of a message: path of the struct ("" is the body), index among the message's structs of that path, tag,
 bytes (null where they may be secret), number of bytes."""
 _LEAF_TYPES = {
     "bool": pa.bool_(),

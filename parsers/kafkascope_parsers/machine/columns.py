@@ -1,7 +1,7 @@
 """Decoded messages as columns: one value per instance of a node's level, in wire order.
 
-Level 0 has one instance per decoded message; an array's elements are a level of their own. Where a field is not there
-(the version lacks it, a tag was not sent, the struct around it is null) its column holds null, like a null on the wire.
+Level 0 has one instance per decoded message; an array's elements form their own level. If a field is missing (the
+version lacks it, a tag was not sent, the enclosing struct is null) its column has null, like a null on the wire.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ FAILURE_KINDS = (
     "unknown_version",
     "too_large",
 )
-"""Why a frame did not decode, by the machine's status."""
+"""Reasons why a frame did not decode, by the machine's status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Columns:
         return 0 if array.element is None else self.size(array.element)
 
     def has(self, node: Node) -> bool:
-        """Whether any instance may hold a value; without, every column of the node is null."""
+        """Whether any instance may have a value; if not, every column of the node is null."""
         return self._layout.first[node.slot] is not None
 
     def values(self, node: Node) -> NDArray[np.generic]:
@@ -131,7 +131,8 @@ class Columns:
         return np.asarray(second <= 0) if second.dtype == np.int8 else np.asarray(second < 0)  # type: ignore[operator]
 
     def with_nulls(self, nulls: Mapping[Node, NDArray[np.bool_]]) -> "Columns":
-        """The same columns, but null where it is said of an integer leaf; of each node, which of its values."""
+        """Returns the columns with some values of integer leaves replaced by null. nulls: for each node, whether each
+        of its values becomes null."""
         first, second = list(self._layout.first), list(self._layout.second)
         for node, null in nulls.items():
             present = ~(self.is_null(node) | null)

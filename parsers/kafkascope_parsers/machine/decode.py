@@ -1,7 +1,7 @@
 """Decodes frames of one message, of mixed versions, into batches of columns.
 
-Misbehaviour on the wire is data (Columns.failures), never an exception. Batches keep memory bounded: the columns of
-one take at most BATCH_BYTES, of one frame at most FRAME_BYTES.
+Invalid data on the wire is reported as data (Columns.failures), never as an exception. Batches keep memory bounded: the
+columns of one take at most BATCH_BYTES, of one frame at most FRAME_BYTES.
 """
 
 from collections.abc import Iterator
@@ -254,9 +254,9 @@ def _decodes(message: MessageType, frames: Frames, versions: NDArray[np.int64]) 
 def _other_versions(
     message: MessageType, frames: Frames, used: NDArray[np.int64], tally: Tally, part: slice
 ) -> NDArray[np.int64]:
-    """The versions to decode all frames as, after a batch was checked. Another than before is that of a frame that
-    decodes only so: as the fallback, or by a former layout of its version. A frame must be used up to its last byte, so
-    hardly any decodes both ways but those without what changed.
+    """Returns the versions as which all frames are decoded, after a batch was checked. The version changes for frames
+    that decode only as another one: the fallback, or a former layout of their version. A frame must be used to its last
+    byte, so hardly any frame decodes in both ways, except those without the changed fields.
     """
     versions, failed = used.copy(), np.flatnonzero(tally.status[part] != OK) + part.start
     if message.fallback_version is not None:
@@ -281,7 +281,7 @@ def _refused(frames: Frames) -> NDArray[np.int64]:
 def _decode_as(
     message: MessageType, frames: Frames, versions: NDArray[np.int64], tried: NDArray[np.int64], version: int
 ) -> None:
-    """Writes this version to those of the frames that decode as it. tried: which ones are tried."""
+    """Sets this version for those of the frames that decode as it. tried: indexes of the frames to try."""
     if len(tried):
         starts, ends = read_only(frames.starts[tried]), read_only(frames.ends[tried])
         one = np.full(len(tried), version, np.int64)

@@ -1,4 +1,4 @@
-"""Copies what columns point at into the contiguous buffers that Arrow wants. No Python per value."""
+"""Copies the bytes to which columns point into contiguous Arrow buffers, without Python code per value."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""Which instances of a field must not be shown: the conditions of schema.secrets, over columns."""
+"""Finds the instances of a field that must not be shown: applies the conditions of schema.secrets to columns."""
 
 from collections.abc import Callable
 
@@ -12,16 +12,16 @@ from kafkascope_parsers.schema.secrets import ALWAYS, PASSWORD_TYPE, SECRET_NAME
 from kafkascope_parsers.schema.tree import Node
 
 _Says = Callable[[Node], NDArray[np.bool_]]
-"""Takes a field; says of each of its instances whether it makes another secret."""
+"""Function that takes a field, and returns for each of its instances whether it makes another field secret."""
 
 
 def is_length_only(node: Node) -> bool:
-    """Whether never more than the length of a leaf may be shown: records, and what is always secret."""
+    """Whether only the length of a leaf may ever be shown: records, and fields that are always secret."""
     return node.secret == ALWAYS or node.type == "records"
 
 
 def hidden(columns: Columns, node: Node) -> NDArray[np.bool_]:
-    """Whether only the length of each instance of a leaf may be shown. bool, one per instance of its level."""
+    """Returns whether only the length of each instance of a leaf may be shown: bool, one per instance of its level."""
     n = columns.size(node)
     when = node.secret
     if when is None or is_length_only(node):
@@ -40,7 +40,8 @@ def hidden(columns: Columns, node: Node) -> NDArray[np.bool_]:
 
 
 def _of_outer(columns: Columns, node: Node, path: str, says: _Says) -> NDArray[np.bool_]:
-    """What the field at a path, which stands beside the node or around it, says of each instance of the node."""
+    """Returns the result of `says` for the field at a path, in the same or an enclosing struct, for each instance of
+    the node."""
     field = columns.message.node(path)
     return says(field)[columns.outer(node, field.level)]
 

@@ -1,8 +1,8 @@
 """Reads one message by its definition, in plain Python, without programs, slots or columns.
 
-It serves where there is one message and no need to be quick: in commands, and in Spark's Python workers, which load no
-kernels. It shares nothing with the compiler and the machine but the facts, and gives the same values and the same
-failures (kind, offset, field path), which tests compare.
+It is used for single messages that need not be decoded fast: in commands, and in Spark's Python workers, which load no
+kernels. It shares only the facts with the compiler and the machine, and returns the same values and failures (kind,
+offset, field path), which tests compare.
 """
 
 import struct
@@ -86,8 +86,8 @@ class _Reader:
 
 
 def decode_by_definition(message: MessageType, raw: bytes, version: int, *, allow_rest: bool = False) -> dict[str, Any]:
-    """The message as nested values, as machine.rows.to_rows gives them. MessageError if it does not decode.
-    allow_rest: whether bytes may follow that are not read, as in a message of a newer version.
+    """Returns the message as nested values, like machine.rows.to_rows. Raises MessageError if it does not decode.
+    allow_rest: whether unread bytes may follow, as in a message of a newer version.
     """
     low, high = message.versions
     if not low <= version <= high:

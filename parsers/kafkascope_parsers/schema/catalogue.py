@@ -1,8 +1,8 @@
-"""The catalogue of Kafka's APIs: what each is for, who sends it, and which role its sender expects of the server.
+"""The catalogue of Kafka's APIs: the purpose of each, its sender, and the role that the sender expects of the server.
 
-The facts are in apis.tsv. They are kept by hand from Kafka's clients and brokers (KafkaApis, ControllerApis,
-NetworkClient); names and versions of the APIs come from the message definitions (facts/). Whatever depends on the kind
-of an API (roles, topology, colours, what a large page leaves out, which requests become events) takes it from here.
+The facts are in apis.tsv. They are maintained by hand from Kafka's clients and brokers (KafkaApis, ControllerApis,
+NetworkClient); names and versions of the APIs come from the message definitions (facts/). All code that depends on the
+kind of an API (roles, topology, colours, omissions in large pages, events) uses this module.
 """
 
 from collections.abc import Collection
@@ -12,8 +12,9 @@ from importlib.resources import files
 from typing import Literal, cast, get_args
 
 Family = Literal["records", "discovery", "connection", "group", "transaction", "broker", "admin"]
-"""What an API is for: records of partitions; who serves what; version and login of a connection; a group's members and
-offsets; transactions; brokers and controllers among themselves; administration, telemetry and all others."""
+"""Purpose of an API: records of partitions; discovery of leaders and coordinators; version and login of a connection;
+members and offsets of a group; transactions; traffic between brokers and controllers; administration, telemetry and all
+others."""
 Sender = Literal["client", "broker", "both"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
@@ -22,9 +23,9 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 class Api:
     """One API.
 
-    sender: who sends its requests; is_steady: whether a healthy sender repeats it as long as it runs; roles: what a
-    client that sends it takes the server for (as in the table roles), the most telling first; roles_since: the first
-    version for which that is so (OffsetCommit and OffsetFetch 0 keep offsets in ZooKeeper, which every broker does).
+    sender: sender of its requests; is_steady: whether a healthy sender repeats it as long as it runs; roles: roles of
+    the server for a client that sends it (as in the table roles), the most specific first; roles_since: first version
+    for which they hold (OffsetCommit and OffsetFetch 0 keep offsets in ZooKeeper, which every broker does).
     """
 
     api_key: int
@@ -38,18 +39,19 @@ class Api:
 
 @cache
 def api_catalogue() -> dict[int, Api]:
-    """Every API by key, ascending."""
+    """Returns all APIs by key, ascending."""
     lines = (files(__package__) / "apis.tsv").read_text("utf-8").splitlines()
     return {api.api_key: api for api in (_api(line.split("\t")) for line in lines[1:])}
 
 
 def apis_for_role(role: str) -> dict[str, int]:
-    """The names of the APIs that are sent to a server in this role, and the version since which they are."""
+    """Returns the names of the APIs that are sent to a server in this role, each with the first version for which that
+    holds."""
     return {api.name: api.roles_since for api in api_catalogue().values() if role in api.roles}
 
 
 def keys_of_families(families: Collection[Family]) -> frozenset[int]:
-    """The keys of the APIs of these families."""
+    """Returns the keys of the APIs of these families."""
     return frozenset(key for key, api in api_catalogue().items() if api.family in families)
 
 

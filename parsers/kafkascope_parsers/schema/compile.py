@@ -1,4 +1,4 @@
-"""Compiles a message's definitions to one program per version. The only place that asks what a version holds.
+"""Compiles a message's definitions to one program per version. Only this module decides which fields a version has.
 
 Rules of the wire (Kafka's MessageDataGenerator): the fields of a version in the order of the definition, tagged ones
 not among them; in a flexible version every struct ends with a section of tagged fields; nested structs are as
@@ -43,7 +43,8 @@ class Part:
 
 
 def least_size(fields: tuple[FieldFacts, ...], version: int, flexible: bool) -> int:
-    """Bytes that a struct of these fields has at least; the count of an array is checked against it."""
+    """Returns the least number of bytes of a struct with these fields, against which the count of an array is
+    checked."""
     size = int(flexible)
     for f in fields:
         if version not in f.versions or (flexible and version in f.tagged):
@@ -61,7 +62,8 @@ def least_size(fields: tuple[FieldFacts, ...], version: int, flexible: bool) -> 
 
 
 def least_element_size(facts: FieldFacts, version: int, flexible: bool, compact: bool) -> int:
-    """Bytes that an element of an array field has at least: 1 or more, so that a count is bounded by the bytes left."""
+    """Returns the least number of bytes of an element of an array field: 1 or more, so that a count is bounded by the
+    bytes left."""
     if facts.fields:
         return max(1, least_size(facts.fields, version, flexible))
     return WIDTHS.get(facts.type, 1 if compact else 2 if facts.type == "string" else 4)
@@ -174,7 +176,7 @@ class Compiler:
     def _inline_struct(self, node: Node, f: FieldFacts, guard: int, nullable: bool, in_tag: bool) -> None:
         if nullable:
             inner = self._guard(node)
-            # The column of the struct itself stands before its guard: null is a value of it.
+            # The column of the struct itself comes before its guard, because null is one of its values.
             row = self._emit(p.NULLABLE_STRUCT, node, a=int(in_tag), b=inner)
             self._struct(node, f.fields, inner)
             self._jump_here(row)

@@ -1,8 +1,8 @@
-"""The schema facts on disk: what each message of each version holds, as Kafka's own definitions say.
+"""The schema facts on disk: the fields of each message in each version, from Kafka's own definitions.
 
-The files in facts/ are made by scripts/make_schemas.py from the message definitions in kafka-clients jars (newest
-4.x; 3.9 for the versions that 4.0 dropped). A definition covers one unbroken range of versions of one message. Files
-are read when first asked for.
+The files in facts/ are made by scripts/make_schemas.py from the message definitions in kafka-clients jars (newest 4.x;
+3.9 for the versions that 4.0 dropped). A definition covers one unbroken range of versions of one message. Files are
+read at their first use.
 """
 
 import json
@@ -59,7 +59,7 @@ class FieldFacts:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The fields of one message for a range of its versions, and the release that says so."""
+    """The fields of one message for a range of its versions, and the release that defines them."""
 
     source: str
     versions: Versions
@@ -123,8 +123,8 @@ def load_api(api: ApiFacts, direction: Direction) -> tuple[Definition, ...]:
 
 
 def load_former(api: ApiFacts, direction: Direction) -> tuple[Definition, ...]:
-    """Layouts that versions of a request or response had in earlier releases, where a later one changed them in
-    place."""
+    """Returns the layouts that versions of a request or response had in earlier releases, if a later release changed
+    them in place."""
     return _definitions(read_facts(f"{api.api_key:03d}_{api.name}").get(f"{direction}_formerly", []))
 
 

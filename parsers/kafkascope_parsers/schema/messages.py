@@ -1,4 +1,4 @@
-"""Message types: what the analyzer asks the schema for, by API key and direction.
+"""Message types by API key and direction: the interface of the schema for the analyzer.
 
 A message as the machine sees it starts at the first byte after the 4-byte size: the header is part of the program.
 Header versions (Kafka's ApiMessageTypeGenerator): request 2 in flexible versions, else 1, and 0 for

@@ -1,4 +1,4 @@
-"""What the compiler makes and the machine runs: operations as rows of int32.
+"""`Programs`: the output of the compiler, which the machine runs: operations as rows of int32.
 
 Row of `code`: [OP, SLOT, LEVEL, JUMP, A, B, NULLABLE, ELEMENT_SLOT]. LEVEL is the level of the slot's column.
 
@@ -21,9 +21,8 @@ Row of `code`: [OP, SLOT, LEVEL, JUMP, A, B, NULLABLE, ELEMENT_SLOT]. LEVEL is t
     END_TAG                        end of a known tagged field, back to NEXT_TAG
     END                            end of the message
 
-Row of `tags`: [TAG, first operation, guard].
-A guard numbers a stretch of code that may not run (a tagged field, a nullable struct): what it never reached in a
-batch needs no column.
+Row of `tags`: [TAG, first operation, guard]. A guard is the number of a part of the code that may not run (a tagged
+field, a nullable struct): fields that were never reached in a batch need no column.
 """
 
 from dataclasses import dataclass

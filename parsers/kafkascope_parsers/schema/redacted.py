@@ -1,7 +1,7 @@
-"""A decoded message as nested values, without its secrets: for what prints a single message.
+"""Removes the secrets from a decoded message (nested values), for commands that print a single message.
 
-The same decisions as machine.hidden makes over columns, which tests compare; a broker's text that may repeat a secret
-is never shown, as the exchange that it belongs to is not known here.
+The decisions are the same as those of machine.hidden over columns, which tests compare. A broker's text that may repeat
+a secret is never shown, because its exchange is not known here.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,16 @@ from kafkascope_parsers.schema.tree import Node
 
 
 def without_secrets(message: MessageType, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A message as machine.rows.to_rows gives it. A field that is always secret is `<name>_length` instead, one that is
-    secret here null with `<name>_length` beside it; unknown tags that may be secret have "length" instead of "hex".
+    """Returns a message (as from machine.rows.to_rows) without secrets. A field that is always secret is replaced by
+    `<name>_length`; one that is secret in this message is null and has `<name>_length` in addition; unknown tags that
+    may be secret have "length" instead of "hex".
     """
     out: dict[str, Any] = _struct(message.root, row, {}, tags_hidden=hides_unknown_tags(message.name))
     return out
 
 
 def _value(node: Node, value: Any, around: Mapping[str, Any], *, tags_hidden: bool) -> Any:
-    """around: the fields of the structs that the value lies in, by path."""
+    """Returns a value without secrets. around: fields of the enclosing structs, by path."""
     if value is None or node.kind == "leaf":
         return value
     if node.kind == "array" and node.element is not None:
@@ -56,7 +57,7 @@ def _struct(node: Node, value: Mapping[str, Any], around: Mapping[str, Any], *, 
 
 
 def _is_secret(when: SecretWhen, around: Mapping[str, Any]) -> bool:
-    """Whether a field is secret. around: the fields beside and around it, by path."""
+    """Whether a field is secret. around: fields of the same and the enclosing structs, by path."""
     return (
         when == ALWAYS
         or when.is_report

@@ -1,9 +1,9 @@
-"""Which Kafka releases speak which versions of each API: the facts of releases.tsv.
+"""The versions of each API that Kafka releases support: the facts of releases.tsv.
 
-The file is kept by hand, from the message definitions and request classes of releases 0.8.0 to 4.4.0.
-`first_release_of_version` lists version:release where a release brought it; a version that is not listed came with
-the one before it. A range in_X is what that release's brokers answer; `none`:
-the API is gone from it, `-`: it does not have it yet.
+The file is maintained by hand, from the message definitions and request classes of releases 0.8.0 to 4.4.0.
+`first_release_of_version` lists version:release for the release that introduced it; a version that is not listed was
+introduced with the previous one. A range in_X is the versions that brokers of that release answer; `none`: the release
+no longer has the API, `-`: it does not have it yet.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ COMPARED_RELEASES = tuple(name[3:].replace("_", ".") for name in _NAMES if name.
 class ApiReleases:
     """An API's versions by release.
 
-    listeners: where it is offered; spoken: versions by release (COMPARED_RELEASES), empty where it is
-    not there; first_release: by version, every version that we decode; old_names: what it was called before.
+    listeners: listeners that offer it; spoken: supported versions by release (COMPARED_RELEASES), empty if the release
+    lacks it; first_release: first release of every version that is decoded; old_names: former names.
     """
 
     api_key: int
@@ -50,7 +50,7 @@ def _first_releases(text: str, api_key: int) -> dict[int, str]:
 
 @cache
 def api_releases() -> dict[int, ApiReleases]:
-    """Every API by key, ascending."""
+    """Returns all APIs by key, ascending."""
     out = {}
     for values in _ROWS:
         row = dict(zip(_NAMES, values, strict=True))
@@ -72,6 +72,7 @@ def api_releases() -> dict[int, ApiReleases]:
 
 @cache
 def releases() -> tuple[str, ...]:
-    """Every release of Kafka that brought a version of an API, oldest first; patch releases bring none."""
+    """Returns every release of Kafka that introduced a version of an API, oldest first; patch releases introduce
+    none."""
     named = {release for api in api_releases().values() for release in api.first_release.values()}
     return tuple(sorted(named, key=lambda release: [int(part) for part in release.split(".")]))

@@ -1,11 +1,11 @@
-"""Which fields are secret, and when: their content must never reach a table, a log, a report or an error, only their
-length.
+"""The secret fields, and the conditions under which they are secret: only their length, never their content, may reach
+a table, a log, a report or an error.
 
-The one list of them. A field of type `records` is record data and needs no entry. Keys are message names as in Kafka,
-paths as in Node.path. Who renders a message asks `secret_when` (it stands in Node.secret) and, for tags that no version
-has, `hides_unknown_tags`.
+This is the only list of them. A field of type `records` is record data and needs no entry. Keys are message names as in
+Kafka, and paths as in Node.path. Code that renders a message uses `secret_when` (also in Node.secret) and, for tags
+that no version has, `hides_unknown_tags`.
 
-What has no field is secret too: SASL tokens without a request around them, and bytes that are in no decoded message
+Data without a field is secret, too: SASL tokens without a request around them, and bytes of undecoded messages
 (exchanges.undecoded shows none of them).
 """
 
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SecretWhen:
-    """When the content of a field is secret: where one of these fields says so, which stand beside the field or around
-    it. Without any it always is.
+    """The condition under which the content of a field is secret, by other fields of the same or an enclosing struct.
+    Without a condition it always is.
 
     sensitive   paths of bools: true
     names       paths of names of configurations: is_secret_name
     types       paths of types of configurations: PASSWORD
-    is_report   the field is a text that a broker writes about a request: secret where it may repeat a secret value
+    is_report   the field is a text of a broker about a request: secret if it may repeat a secret value
     """
 
     sensitive: tuple[str, ...] = ()
@@ -36,16 +36,16 @@ PASSWORD_TYPE = 9
 
 
 def _config(struct: str, name: str = "name", *, sensitive: bool = False, typed: bool = False) -> dict[str, SecretWhen]:
-    """The value of a configuration; name: the field of its name; sensitive, typed: whether there are is_sensitive and
-    config_type beside it."""
+    """Returns the condition for the value of a configuration. name: field of its name; sensitive, typed: whether the
+    struct has is_sensitive and config_type."""
     flags = (f"{struct}.is_sensitive",) if sensitive else ()
     types = (f"{struct}.config_type",) if typed else ()
     return {f"{struct}.value": SecretWhen(flags, (f"{struct}.{name}",), types)}
 
 
 def _described_configs(struct: str) -> dict[str, SecretWhen]:
-    """The value of a configuration that DescribeConfigs answers, and those of its synonyms: one that is sensitive has
-    no synonym that is not."""
+    """Returns the conditions for the value of a configuration in a DescribeConfigs response, and for its synonyms: a
+    sensitive configuration has only sensitive synonyms."""
     of_config = _config(struct, sensitive=True, typed=True)
     when = of_config[f"{struct}.value"]
     synonyms = f"{struct}.synonyms[]"
@@ -54,14 +54,14 @@ def _described_configs(struct: str) -> dict[str, SecretWhen]:
 
 
 def _streams_configs(topology: str) -> dict[str, SecretWhen]:
-    """Configurations of the internal topics of a Streams application."""
+    """Returns the conditions for configurations of the internal topics of a Streams application."""
     topics = ("state_changelog_topics", "repartition_source_topics")
     places = [f"{topology}.subtopologies[].{name}[].topic_configs[]" for name in topics]
     return {path: when for place in places for path, when in _config(place, "key").items()}
 
 
 SECRETS: dict[str, dict[str, SecretWhen]] = {
-    # SASL tokens: PLAIN carries the password, SCRAM its proofs, OAUTHBEARER the token.
+    # SASL tokens: PLAIN contains the password, SCRAM its proofs, OAUTHBEARER the token.
     "SaslAuthenticateRequest": {"auth_bytes": ALWAYS},
     "SaslAuthenticateResponse": {"auth_bytes": ALWAYS},
     # The HMAC of a delegation token is its password.
@@ -70,7 +70,7 @@ SECRETS: dict[str, dict[str, SecretWhen]] = {
     "ExpireDelegationTokenRequest": {"hmac": ALWAYS},
     "DescribeDelegationTokenResponse": {"tokens[].hmac": ALWAYS},
     "AlterUserScramCredentialsRequest": {"upsertions[].salt": ALWAYS, "upsertions[].salted_password": ALWAYS},
-    # Whoever sets a configuration may set one of a plugin, whose name does not show that it is a password.
+    # A client may set a configuration of a plugin, whose name does not show that it is a password.
     "AlterConfigsRequest": {"resources[].configs[].value": ALWAYS},
     "IncrementalAlterConfigsRequest": {"resources[].configs[].value": ALWAYS},
     "CreateTopicsRequest": _config("topics[].configs[]"),
@@ -79,25 +79,26 @@ SECRETS: dict[str, dict[str, SecretWhen]] = {
     "StreamsGroupHeartbeatRequest": _streams_configs("topology") | _config("client_tags[]", "key"),
     "StreamsGroupDescribeResponse": _streams_configs("groups[].topology")
     | _config("groups[].members[].client_tags[]", "key"),
-    # A whole request or response of another API, with whatever that holds, and the principal it came from.
+    # A whole request or response of another API with all its contents, and its principal.
     "EnvelopeRequest": {"request_data": ALWAYS, "request_principal": ALWAYS},
     "EnvelopeResponse": {"response_data": ALWAYS},
 }
 
 
 def api_of(message: str) -> str:
-    """The API that a request or response is of."""
+    """Returns the API of a request or response."""
     return message.removesuffix("Request").removesuffix("Response")
 
 
 APIS_WITH_SECRETS = frozenset(api_of(message) for message in SECRETS)
 """APIs with a secret field in either direction."""
 APIS_ABOUT_SECRETS = APIS_WITH_SECRETS | {"SaslHandshake", "DescribeUserScramCredentials"}
-"""These, and APIs that have no secret field today and are about credentials: what is unknown in them may be one."""
+"""APIs with secret fields, and APIs about credentials that have no secret field today: unknown fields of them may be
+secret."""
 APIS_WITH_RECORDS = frozenset({"Produce", "Fetch", "ShareFetch", "FetchSnapshot"})
-"""APIs of which a message carries record data (a field of type `records`)."""
+"""APIs with record data (a field of type `records`)."""
 _REPORTS = ("error_message", "status_detail")
-"""Names of fields that hold a text of the broker about what was requested."""
+"""Names of fields with a text of the broker about the request."""
 
 _SECRET_ENDS = (
     "(password|passwd|passphrase|secret)",
@@ -122,7 +123,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def secret_when(message: str, path: str) -> SecretWhen | None:
-    """When the field at a path of a message is secret; None for never."""
+    """Returns the condition under which the field at a path of a message is secret; None for never."""
     is_report = message.endswith("Response") and path.rpartition(".")[2] in _REPORTS
     if is_report and api_of(message) in APIS_WITH_SECRETS:
         return IN_REPORT
@@ -130,6 +131,6 @@ def secret_when(message: str, path: str) -> SecretWhen | None:
 
 
 def hides_unknown_tags(message: str) -> bool:
-    """Whether only the lengths of a message's unknown tags may be shown: a newer version of a message that is about
-    secrets, or that carries record data, may hold some there."""
+    """Whether only the lengths of a message's unknown tags may be shown: newer versions of messages about secrets, or
+    with record data, may have such data in them."""
     return api_of(message) in APIS_ABOUT_SECRETS | APIS_WITH_RECORDS

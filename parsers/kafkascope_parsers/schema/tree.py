@@ -1,10 +1,10 @@
-"""One tree per message over all its versions: which columns there are and on which level they lie.
+"""One tree per message over all its versions: its columns and the level of each.
 
-A level is a place where things are counted: level 0 counts messages, every array opens a level that counts its
-elements. Nodes of the same level have one value per instance of the level, so a node's column has as many rows as its
-level has instances, in wire order. A slot numbers a node that has a column: leaves, arrays (the count), structs
-(whether present). A field that exists in several definitions is one node. Every struct that any version may extend
-with tags has an `unknown` array of (tag, bytes).
+A level counts instances: level 0 counts messages, and every array opens a level that counts its elements. Nodes of the
+same level have one value per instance of the level, so a node's column has as many rows as its level has instances, in
+wire order. A slot numbers a node that has a column: leaves, arrays (the count), structs (whether present). A field that
+exists in several definitions is one node. Every struct that any version may extend with tags has an `unknown` array of
+(tag, bytes).
 """
 
 import re
@@ -25,8 +25,8 @@ TAG_TYPE = "tag"
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A field, an array's element, or a struct. `slot` is -1 where there is no column (the root, header, body, array
-    elements that are structs). `secret`: when its content must not be shown (schema.secrets), None for never.
+    """A field, an array's element, or a struct. `slot` is -1 without a column (the root, header, body, array elements
+    that are structs). `secret`: condition under which its content must not be shown (schema.secrets), None for never.
     `is_tagged`: whether the newest definition of the field makes it optional (KIP-482)."""
 
     name: str
@@ -103,7 +103,8 @@ class TreeBuilder:
             self._add_unknown(struct)
 
     def _agree(self, node: Node, stored: Node, facts: FieldFacts) -> None:
-        """Let a field that is int32 in one version and int64 in another be int64; refuse any other change of type."""
+        """Widens a field that is int32 in one version and int64 in another to int64; any other change of type is an
+        error."""
         kind, leaf_type = self._shape(facts)
         if kind == "leaf" and {node.type, leaf_type} == {"int32", "int64"}:
             node.type = "int64"
