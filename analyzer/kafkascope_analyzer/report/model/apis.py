@@ -21,7 +21,7 @@ class Api:
     p99_us: Annotated[int | None, "99th percentile"]
     max_us: Annotated[int | None, "longest"]
     n_with_errors: Annotated[int, "responses with an error code"]
-    statuses: Annotated[dict[str, int], "what became of the requests"]
+    statuses: Annotated[dict[str, int], "requests by status: whether and how they were answered"]
     request_bytes: Annotated[int, "bytes of the requests"]
     response_bytes: Annotated[int, "bytes of the responses"]
 

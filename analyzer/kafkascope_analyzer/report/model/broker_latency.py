@@ -38,10 +38,10 @@ class LatencyPair:
     address: Annotated[str | None, "its address, where the node id is not known"]
     n: Annotated[int, "answered requests"]
     broker_p50_us: Annotated[
-        int | None, "last byte of the request, or of the response before it, to first byte of the response, median"
+        int | None, "last byte of the request, or of the previous response, to first byte of the response, median"
     ]
     broker_p99_us: Annotated[int | None, "99th percentile"]
-    queued_p50_us: Annotated[int | None, "wait for the response before it on the connection, median"]
+    queued_p50_us: Annotated[int | None, "wait for the previous response on the connection, median"]
     queued_p99_us: Annotated[int | None, "99th percentile"]
     network_p50_us: Annotated[int | None, "first to last byte of the request and of the response, median"]
     network_p99_us: Annotated[int | None, "99th percentile"]
@@ -52,7 +52,9 @@ class LatencyPair:
 class BrokerLatency:
     """How fast each broker answered each API."""
 
-    brokers: Annotated[tuple[RoundTrip, ...], "round trips as the capture saw them: part of the broker's time"]
+    brokers: Annotated[
+        tuple[RoundTrip, ...], "round trips as the capture saw them, which are part of the broker's time"
+    ]
     n: Annotated[int, "pairs of API and broker"]
     listed: Annotated[tuple[LatencyPair, ...], "pairs, those with most requests first, at most 500"]
 

@@ -48,15 +48,15 @@ class UncoveredTime:
 
     from_ns: Annotated[int, "last packet before it"]
     to_ns: Annotated[int, "first packet after it"]
-    text: Annotated[str, "the same for people, since the capture's start"]
+    text: Annotated[str, "both times after the capture's start, as text"]
 
 
 @dataclass(frozen=True, slots=True)
 class OfCluster:
     """The cluster that a report is about, where the dataset has several."""
 
-    cluster: Annotated[str, "its name in all tables"]
-    number: Annotated[int, "its place among the dataset's clusters, by name; the first is 1"]
+    cluster: Annotated[str, "name of the cluster in all tables"]
+    number: Annotated[int, "its number among the dataset's clusters, by name, from 1"]
     n_clusters: Annotated[int, "clusters of the dataset"]
 
     @property
@@ -73,8 +73,8 @@ class ByteTotals:
     decoded_bytes: Annotated[int, "bytes in decoded frames"]
     undecoded_bytes: Annotated[int, "bytes that did not decode; `unread` says why"]
     missing_bytes: Annotated[int, "bytes that the capture lacks"]
-    tls_bytes: Annotated[int, "bytes of TLS around what was decrypted, which are among undecoded_bytes"]
-    zookeeper_bytes: Annotated[int, "bytes of ZooKeeper's protocol, which are among undecoded_bytes"]
+    tls_bytes: Annotated[int, "TLS overhead of decrypted data, which is part of undecoded_bytes"]
+    zookeeper_bytes: Annotated[int, "bytes of ZooKeeper's protocol, which are part of undecoded_bytes"]
 
     @property
     def kafka_bytes(self) -> int:
@@ -90,21 +90,21 @@ class Capture:
     files: Annotated[tuple[FileRead, ...], "the files read, in order"]
     start_ns: Annotated[int | None, "first packet"]
     end_ns: Annotated[int | None, "last packet"]
-    start: Annotated[str | None, "first packet, for people (UTC)"]
+    start: Annotated[str | None, "first packet, as text (UTC)"]
     duration_us: Annotated[int | None, "first to last packet"]
     n_packets: Annotated[int, "packets"]
     n_truncated: Annotated[int, "packets that the snap length cut"]
-    n_duplicates: Annotated[int, "packets that show another once more"]
-    n_dropped: Annotated[int | None, "packets that the capturing program dropped; null where no file says it"]
+    n_duplicates: Annotated[int, "copies of packets"]
+    n_dropped: Annotated[int | None, "packets that the capturing program dropped; null where no file has the count"]
     uncovered: Annotated[tuple[UncoveredTime, ...], "times between the files that none of them covers"]
     ledger: Annotated[
         ByteTotals | None,
-        "where the bytes of the streams went; null where the report is restricted to parts of connections",
+        "bytes of the streams by what became of them; null where the report is restricted to parts of connections",
     ]
     of_cluster: Annotated[
-        OfCluster | None, "the one cluster that the report is of; null where it is of all that was captured"
+        OfCluster | None, "the one cluster that the report is about; null where it is about the whole capture"
     ]
-    restricted_to: Annotated[Restricted | None, "what the report is restricted to; null where it is of everything"]
+    restricted_to: Annotated[Restricted | None, "restriction of the report; null without one"]
 
     @property
     def begin_ns(self) -> int:
@@ -123,7 +123,7 @@ class Capture:
 class ProtocolCount:
     """Connections that speak a protocol."""
 
-    protocol: Annotated[str | None, "what they speak"]
+    protocol: Annotated[str | None, "their protocol"]
     n: Annotated[int, "how many"]
 
 
@@ -131,7 +131,7 @@ class ProtocolCount:
 class CloseCount:
     """Connections by how they ended."""
 
-    close_kind: Annotated[str | None, "how they ended"]
+    close_kind: Annotated[str | None, "how the connections ended"]
     n: Annotated[int, "how many"]
 
 
@@ -139,7 +139,7 @@ class CloseCount:
 class OpeningCount:
     """Connections by how their client was determined."""
 
-    opened_by: Annotated[str | None, "what showed which end is the client"]
+    opened_by: Annotated[str | None, "how the client end was determined"]
     n: Annotated[int, "how many"]
 
 
@@ -148,9 +148,9 @@ class Connections:
     """The number of TCP connections, their protocols, and how they began and ended."""
 
     n: Annotated[int, "TCP connections"]
-    by_protocol: Annotated[tuple[ProtocolCount, ...], "what they speak"]
-    by_close: Annotated[tuple[CloseCount, ...], "how they ended"]
-    by_opening: Annotated[tuple[OpeningCount, ...], "what showed which end is the client"]
+    by_protocol: Annotated[tuple[ProtocolCount, ...], "connections by protocol"]
+    by_close: Annotated[tuple[CloseCount, ...], "connections by how they ended"]
+    by_opening: Annotated[tuple[OpeningCount, ...], "connections by how their client was determined"]
 
 
 _COUNTED = """

@@ -20,10 +20,10 @@ class Point:
 
     name: Annotated[str, "name of the point"]
     n_files: Annotated[int, "its files"]
-    clock_reference: Annotated[str, "the point whose clock all its times are by"]
-    clock_kind: Annotated[str, "how its clock differs: reference, constant, drift, steps"]
-    clock_ahead_ns: Annotated[int, "by how much its clock was ahead of the reference at its first packet"]
-    clock_uncertainty_ns: Annotated[int, "by how much that may be wrong"]
+    clock_reference: Annotated[str, "point on whose clock all of its times are"]
+    clock_kind: Annotated[str, "how its clock differs from the reference: reference, constant, drift, steps"]
+    clock_ahead_ns: Annotated[int, "how far its clock was ahead of the reference at its first packet"]
+    clock_uncertainty_ns: Annotated[int, "possible error of that"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Path:
 
     client_point: Annotated[str, "the point nearer to the clients"]
     server_point: Annotated[str, "the point nearer to the brokers"]
-    times_from: Annotated[str, "the point by which the times of the requests are"]
+    times_from: Annotated[str, "point from which the times of the requests are"]
     n_connections: Annotated[int, "connections that both saw"]
     n_segments: Annotated[int, "segments that both saw"]
     to_server_p50_ns: Annotated[int, "time to the brokers, median of the connections' medians"]
@@ -52,7 +52,7 @@ class CapturePoints:
 
     points: Annotated[tuple[Point, ...], "the points, in the order of their files"]
     paths: Annotated[tuple[Path, ...], "pairs of points that saw the same connections, those with most requests first"]
-    sentences: Annotated[tuple[str, ...], "the same for people"]
+    sentences: Annotated[tuple[str, ...], "sentences about the points and paths"]
 
 
 _PATHS = """

@@ -22,9 +22,9 @@ class ProduceTraffic:
     n: Annotated[int, "requests"]
     n_records: Annotated[int, "records"]
     record_bytes: Annotated[int, "bytes of record batches"]
-    records_a_request: Annotated[float | None, "records a request"]
-    bytes_a_request: Annotated[int | None, "bytes of record batches a request"]
-    bytes_a_batch: Annotated[int | None, "bytes a batch: one a partition and request"]
+    records_a_request: Annotated[float | None, "records per request"]
+    bytes_a_request: Annotated[int | None, "bytes of record batches per request"]
+    bytes_a_batch: Annotated[int | None, "bytes per batch: there is one per partition and request"]
     acks: Annotated[dict[str, int], "requests by acks"]
     codecs: Annotated[dict[str, int], "batches by compression"]
 
@@ -36,11 +36,11 @@ class FetchTraffic:
     n: Annotated[int, "requests"]
     n_records: Annotated[int, "records"]
     record_bytes: Annotated[int, "bytes of record batches"]
-    records_a_request: Annotated[float | None, "records a request"]
-    bytes_a_request: Annotated[int | None, "bytes of record batches a request"]
+    records_a_request: Annotated[float | None, "records per request"]
+    bytes_a_request: Annotated[int | None, "bytes of record batches per request"]
     n_empty: Annotated[int, "responses without records"]
-    max_wait_ms: Annotated[int | None, "commonest max_wait_ms"]
-    min_bytes: Annotated[int | None, "commonest min_bytes"]
+    max_wait_ms: Annotated[int | None, "most common max_wait_ms"]
+    min_bytes: Annotated[int | None, "most common min_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ClientTraffic:
     n_requests: Annotated[int, "requests of all APIs"]
     produce: Annotated[ProduceTraffic | None, "its Produce requests; null without any"]
     fetch: Annotated[FetchTraffic | None, "its Fetch and ShareFetch requests; null without any"]
-    requests_a_record: Annotated[float | None, "requests of all APIs a record: much above 1 is chatty"]
+    requests_a_record: Annotated[float | None, "requests of all APIs per record; much above 1 means small batches"]
 
     @property
     def record_bytes(self) -> int:
@@ -66,7 +66,7 @@ class AllClientTraffic:
 
     codecs_known: Annotated[bool, "whether compression was read (--record-batches)"]
     n: Annotated[int, "clients that sent or fetched"]
-    listed: Annotated[tuple[ClientTraffic, ...], "clients, those that moved most first, at most 200"]
+    listed: Annotated[tuple[ClientTraffic, ...], "clients, those with most bytes first, at most 200"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,10 @@ class Job:
     """A job of a connection: the purpose for which the client uses it."""
 
     role: Annotated[str, "the job", ROLES]
-    n_subjects: Annotated[int, "topic-partitions, groups or transactional ids that it is done for"]
+    n_subjects: Annotated[int, "topic-partitions, groups or transactional ids of the job"]
     subjects: Annotated[tuple[str, ...], "the first 5 of them"]
     verdicts: Annotated[dict[str, int], "rows of table roles by verdict: confirmed, claimed, refused"]
-    n_requests: Annotated[int | None, "requests that asked for it; null as with the connection"]
+    n_requests: Annotated[int | None, "requests for the job; null as with the connection"]
     first_ns: Annotated[int | None, "first of them"]
 
 
@@ -61,7 +61,7 @@ class ClientConnection:
 
     conn_id: Annotated[str, "connection"]
     node_id: Annotated[int | None, "node id of the server"]
-    protocol: Annotated[str | None, "what it speaks"]
+    protocol: Annotated[str | None, "its protocol"]
     first_ns: Annotated[int | None, "first segment"]
     last_ns: Annotated[int | None, "last segment"]
     close_kind: Annotated[str | None, "how it ended"]
@@ -69,7 +69,7 @@ class ClientConnection:
         int | None, "requests; null where the report is restricted to parts of connections, as for n_errors"
     ]
     n_errors: Annotated[int | None, "errors"]
-    primary_role: Annotated[str | None, "role that most requests served"]
+    primary_role: Annotated[str | None, "role with the most requests"]
     sasl_mechanism: Annotated[str | None, "SASL mechanism"]
     tls_version: Annotated[str | None, "TLS version"]
     client: Annotated[str | None, "address and port of the client"]
@@ -115,16 +115,18 @@ class Client(ClientFacts):
     connections: Annotated[tuple[ClientConnection, ...], "the first 100 of them"] = ()
     n_starts: Annotated[int, "its starts"] = 0
     starts: Annotated[tuple[Start, ...], "the first 10 of them"] = ()
-    n_odd_loops: Annotated[int, "its loops that are late or fast"] = 0
+    n_odd_loops: Annotated[int, "its loops that are too slow or too fast"] = 0
     odd_loops: Annotated[tuple[Cadence, ...], "20 of them, late ones first"] = ()
     n_recoveries: Annotated[int, "its recoveries"] = 0
     n_causes: Annotated[int, "causes of these"] = 0
     recoveries: Annotated[
-        tuple[RecoveredCause, ...], "its episodes, those of one cause together; the first 25 causes"
+        tuple[RecoveredCause, ...], "its recoveries, those of one cause together; the first 25 causes"
     ] = ()
-    longest_stall: Annotated[str | None, "its longest stall in words; null where it never stalled"] = None
-    outcome: Annotated[str, "how it fared: the worst that it met", CLIENT_OUTCOMES] = UNKNOWN
-    trouble: Annotated[str, "what it met, in words; none where it was served and met nothing"] = ""
+    longest_stall: Annotated[str | None, "its longest stall in words; null without one"] = None
+    outcome: Annotated[
+        str, "its outcome: the worst of its starts, recoveries, stalls and incidents", CLIENT_OUTCOMES
+    ] = UNKNOWN
+    trouble: Annotated[str, "its problems in words; none where it was served without problems"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class BrokerClients:
     n: Annotated[int, "clients inside brokers"]
     n_connections: Annotated[int, "their connections"]
     n_requests: Annotated[int | None, "their requests; null where the report is restricted to parts of connections"]
-    n_errors: Annotated[int | None, "errors that they got; null likewise"]
+    n_errors: Annotated[int | None, "errors in the responses to them; null likewise"]
     addresses: Annotated[tuple[str, ...], "their addresses"]
     ends: Annotated[dict[str, int], "clients by how they ended"]
 
@@ -143,8 +145,11 @@ class BrokerClients:
 class Clients:
     """Client instances: their kinds, their connections, how they started and recovered."""
 
-    n: Annotated[int, "client instances but for brokers"]
-    listed: Annotated[tuple[Client, ...], "by the time they were first seen, at most 200: those in trouble"]
+    n: Annotated[int, "client instances, without brokers"]
+    listed: Annotated[
+        tuple[Client, ...],
+        "client instances by the time they were first seen, at most 200; if there are more, those with problems",
+    ]
     brokers: Annotated[BrokerClients, "the brokers' own clients, summed up"]
 
 

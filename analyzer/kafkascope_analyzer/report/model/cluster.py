@@ -28,8 +28,8 @@ class Broker:
     """A broker."""
 
     node_id: Annotated[int, "node id"]
-    addresses: Annotated[tuple[str, ...], "addresses at which it answered, the commonest first"]
-    advertised: Annotated[tuple[str, ...], "what it advertises"]
+    addresses: Annotated[tuple[str, ...], "addresses at which it answered, the most common first"]
+    advertised: Annotated[tuple[str, ...], "addresses that it advertises"]
     rack: Annotated[str | None, "rack"]
     releases: Annotated[tuple[ReleaseTime, ...], "releases of Kafka that it ran, by time"]
     n_connections: Annotated[int, "connections to it"]
@@ -59,9 +59,9 @@ class Cluster:
     """The brokers."""
 
     cluster_ids: Annotated[tuple[str, ...], "cluster ids"]
-    controllers: Annotated[tuple[int, ...], "node ids that were named as controller"]
-    mode: Annotated[str | None, "how it keeps its metadata", (ZOOKEEPER_MODE, KRAFT_MODE, MIGRATION)]
-    sentence: Annotated[str | None, "mode and releases for people"]
+    controllers: Annotated[tuple[int, ...], "node ids that messages name as controller"]
+    mode: Annotated[str | None, "how the cluster keeps its metadata", (ZOOKEEPER_MODE, KRAFT_MODE, MIGRATION)]
+    sentence: Annotated[str | None, "mode and releases in a sentence"]
     n_brokers: Annotated[int, "brokers"]
     brokers: Annotated[tuple[Broker, ...], "brokers by node id, at most 200"]
     servers_without_node_id: Annotated[tuple[UnknownServer, ...], "Kafka servers whose node id is not known"]

@@ -65,8 +65,8 @@ class _ClientRow(Row):
 class ClusterOverview:
     """A cluster with the headline of its report."""
 
-    cluster: Annotated[str, "its name in all tables: the cluster id, or an address that stands for it"]
-    known_by: Annotated[str, "what joins its addresses, in words"]
+    cluster: Annotated[str, "name of the cluster in all tables: its id, or an address"]
+    known_by: Annotated[str, "why its addresses belong together, in words"]
     servers: Annotated[tuple[str, ...], "addresses and ports of its servers, sorted"]
     n_clients: Annotated[int, "addresses of clients"]
     n_connections: Annotated[int, "connections"]
@@ -83,7 +83,7 @@ class SharedClient:
     client_ip: Annotated[str, "address"]
     clusters: Annotated[tuple[str, ...], "the clusters, by name"]
     client_ids: Annotated[tuple[str, ...], "client ids, sorted"]
-    what: Annotated[str, "what it is: MirrorMaker, Kafka Connect, or clients of several clusters on one host"]
+    what: Annotated[str, "kind of the client: MirrorMaker, Kafka Connect, or clients of several clusters on one host"]
 
 
 @dataclass(frozen=True, slots=True)

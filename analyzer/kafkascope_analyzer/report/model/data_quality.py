@@ -36,8 +36,8 @@ class UndecodedReason:
     reason: Annotated[str, "why", (*UNDECODED_REASONS, NO_REASON)]
     n: Annotated[int, "stretches"]
     bytes: Annotated[int, "their bytes"]
-    n_details: Annotated[int, "different details"]
-    details: Annotated[tuple[str, ...], "the commonest details"]
+    n_details: Annotated[int, "number of distinct details"]
+    details: Annotated[tuple[str, ...], "the most common details"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,19 @@ class ClaimedJob:
 class DataQuality:
     """Bytes, packets and connections that the capture does not show in full."""
 
-    undecoded: Annotated[tuple[UndecodedReason, ...], "stream bytes that are no decoded frame, by reason"]
+    undecoded: Annotated[tuple[UndecodedReason, ...], "stream bytes that are not decoded frames, by reason"]
     n_connections: Annotated[int, "connections"]
     n_without_start: Annotated[int, "connections whose SYN is not in the capture"]
     n_still_open: Annotated[int, "connections that were open at its end"]
-    n_with_gaps: Annotated[int, "connections of which bytes are missing"]
+    n_with_gaps: Annotated[int, "connections with missing bytes"]
     missing_bytes: Annotated[int, "bytes that are missing"]
-    n_one_direction: Annotated[int, "connections of which one direction is there"]
+    n_one_direction: Annotated[int, "connections with only one direction"]
     n_encrypted: Annotated[int, "connections that speak TLS"]
     n_claimed_requests: Annotated[int, "requests on them that only the lengths of TLS records show"]
-    claimed_jobs: Annotated[tuple[ClaimedJob, ...], "what these connections seem to do, by job"]
-    tcp_events: Annotated[tuple[EventCount, ...], "TCP events that hint at trouble"]
-    limits_hit: Annotated[dict[str, int], "what was left out at each limit"]
-    out_of_range: Annotated[tuple[FieldOutOfRange, ...], "fields with values that they cannot have, taken as null"]
+    claimed_jobs: Annotated[tuple[ClaimedJob, ...], "these connections by inferred job"]
+    tcp_events: Annotated[tuple[EventCount, ...], "TCP events that indicate problems"]
+    limits_hit: Annotated[dict[str, int], "how much was left out at each limit"]
+    out_of_range: Annotated[tuple[FieldOutOfRange, ...], "fields with invalid values, which were read as null"]
 
 
 _UNDECODED = f"""

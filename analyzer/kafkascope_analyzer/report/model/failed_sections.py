@@ -23,12 +23,12 @@ _EMPTY: dict[Any, Any] = {int: 0, float: 0.0, str: "", bool: False, tuple: (), d
 class FailedPartRow:
     """Failed parts of the analysis of one kind and one place in the program, which are missing from the report."""
 
-    kind: Annotated[str, "what they are, as rule, client, incident detector or section of the report"]
-    names: Annotated[tuple[str, ...], "which, at most 50"]
+    kind: Annotated[str, "kind of the parts, such as rule, client, incident detector or section of the report"]
+    names: Annotated[tuple[str, ...], "names of the parts, at most 50"]
     n: Annotated[int, "how many"]
-    reason: Annotated[str, "why, without any value of the capture"]
-    places: Annotated[tuple[str, ...], "where in the program, the innermost last: what a report of the defect needs"]
-    sentence: Annotated[str, "which parts failed, and why"]
+    reason: Annotated[str, "reason, without any value of the capture"]
+    places: Annotated[tuple[str, ...], "places in the program, the innermost last, for a report of the defect"]
+    sentence: Annotated[str, "parts that failed, and the reason"]
 
 
 def failed_rows(parts: Iterable[FailedPart]) -> tuple[FailedPartRow, ...]:

@@ -30,21 +30,21 @@ MOST_ADVICE = 4
 class Finding:
     """The result of a rule about one client, or about several clients for which it is the same."""
 
-    finding_id: Annotated[str, "the diagnosis; of several rows the one that was seen most often"]
-    finding_ids: Annotated[tuple[str, ...], "the rows of table findings that it stands for"]
-    incident_id: Annotated[str | None, "incident that it is a consequence of; null where it stands alone"]
-    rule: Annotated[str, "rule that found it: `kafkascope rules` lists them"]
+    finding_id: Annotated[str, "id of the finding; of several rows the most frequent one"]
+    finding_ids: Annotated[tuple[str, ...], "ids of its rows in table findings"]
+    incident_id: Annotated[str | None, "incident of which it is a consequence; null without one"]
+    rule: Annotated[str, "rule of the finding: `kafkascope rules` lists all"]
     severity: Annotated[str, "error (broken), warning (will break, or costs) or info (worth knowing)"]
     sentence: Annotated[str, "what was found"]
-    sentences: Annotated[tuple[str, ...], "the sentence of each row, where it stands for several"]
+    sentences: Annotated[tuple[str, ...], "the sentence of each row, where there are several"]
     advice: Annotated[str | None, "what to change"]
-    subject: Annotated[str | None, "what it is about: an address, group, topic-partition, transactional id, ..."]
+    subject: Annotated[str | None, "subject: an address, group, topic-partition, transactional id, ..."]
     client_instance_id: Annotated[str | None, "client that it is about; null where it is about none or several"]
     clients: Annotated[tuple[str, ...], "names of the first 20 clients that it is about"]
     n_clients: Annotated[int, "clients that it is about"]
-    n: Annotated[int, "how many times it was seen"]
-    first_ns: Annotated[int | None, "first of them"]
-    last_ns: Annotated[int | None, "last of them"]
+    n: Annotated[int, "number of occurrences"]
+    first_ns: Annotated[int | None, "first occurrence"]
+    last_ns: Annotated[int | None, "last occurrence"]
     when: Annotated[str, "how often, and from when to when"]
     n_connections: Annotated[int, "connections that it is about"]
     conn_ids: Annotated[tuple[str, ...], "the first 50 of them"]
@@ -60,7 +60,7 @@ class Findings(Presence):
 
     n: Annotated[int, "findings"]
     by_severity: Annotated[dict[str, int], "findings by severity"]
-    listed: Annotated[tuple[Finding, ...], "findings, the gravest first, at most 200"]
+    listed: Annotated[tuple[Finding, ...], "findings, the most severe first, at most 200"]
 
     @property
     def standing_alone(self) -> list[Finding]:

@@ -30,18 +30,18 @@ NAMED_PARTITIONS = 3
 class SliceFlow:
     """A topic and its reader in one slice of time."""
 
-    ts_ns: Annotated[int, "begin of the slice"]
+    ts_ns: Annotated[int, "beginning of the slice"]
     n_records: Annotated[int, "records that brokers accepted"]
     n_fetched: Annotated[int, "records that the reader fetched for the first time"]
     created_to_acked_p99_us: Annotated[int | None, "from creation to acknowledgment, 99th percentile"]
     acked_to_fetched_p99_us: Annotated[int | None, "from acknowledgment to the first fetch, 99th percentile"]
-    lag: Annotated[int | None, "records that the reader had yet to fetch at the end of it, all partitions together"]
+    lag: Annotated[int | None, "lag of the reader at the end of the slice, records, all partitions together"]
     commit_lag: Annotated[
         int | None,
-        "records that its group had yet to commit at the end of it, all partitions together in which the capture shows "
-        "a commit; null before the first",
+        "commit lag of its group at the end of the slice, records, all partitions together in which the "
+        "capture shows a commit; null before the first commit",
     ]
-    at: Annotated[str, "begin of the slice, after the capture's start"] = ""
+    at: Annotated[str, "beginning of the slice, after the capture's start"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,15 @@ class PartitionLine:
     n_fetched: Annotated[int, "records that the reader fetched for the first time"]
     created_to_acked_p99_us: Annotated[int | None, "from creation to acknowledgment, 99th percentile"]
     acked_to_fetched_p99_us: Annotated[int | None, "from acknowledgment to the first fetch, 99th percentile"]
-    lag_max: Annotated[int | None, "records that the reader had yet to fetch, at most"]
-    lag_max_ns: Annotated[int | None, "begin of the slice in which it was"]
-    lag_last: Annotated[int | None, "records that it had yet to fetch at the end"]
+    lag_max: Annotated[int | None, "greatest lag of the reader, records"]
+    lag_max_ns: Annotated[int | None, "beginning of the slice with the greatest lag"]
+    lag_last: Annotated[int | None, "lag of the reader at the end, records"]
     commit_lag_max: Annotated[
-        int | None, "records that its group had yet to commit, at most at the end of a slice; null without a commit"
+        int | None, "greatest commit lag of its group at the end of a slice, records; null without a commit"
     ]
-    commit_lag_last: Annotated[int | None, "the same at the end, as kafka-consumer-groups.sh shows it"]
+    commit_lag_last: Annotated[int | None, "commit lag at the end, as kafka-consumer-groups.sh shows it"]
     lag_max_at: Annotated[
-        str | None, "begin of that slice, after the capture's start; null where it was not behind"
+        str | None, "beginning of that slice, after the capture's start; null where the reader was not behind"
     ] = None
 
 
@@ -74,26 +74,26 @@ class TopicFlow:
     topic: Annotated[str, "topic"]
     group_id: Annotated[str | None, "group that reads it"]
     client_instance_id: Annotated[str | None, "consumer that reads it without a group"]
-    n_partitions: Annotated[int, "partitions in which records were written, fetched, committed or waited"]
-    n_records: Annotated[int, "records that brokers accepted since the reader is known"]
+    n_partitions: Annotated[int, "partitions with records that were written, fetched, committed or waiting"]
+    n_records: Annotated[int, "records that brokers accepted since the first request of the reader"]
     record_bytes: Annotated[int, "bytes of their record batches"]
     created_to_acked_p50_us: Annotated[int | None, "from the creation of a record to its acknowledgment, median"]
     created_to_acked_p99_us: Annotated[int | None, "99th percentile"]
     n_fetched: Annotated[int, "records that the reader fetched for the first time"]
     acked_to_fetched_p50_us: Annotated[int | None, "from the acknowledgment of a record to its first fetch, median"]
     acked_to_fetched_p99_us: Annotated[int | None, "99th percentile"]
-    lag_max: Annotated[int | None, "records that the reader had yet to fetch, at most, all partitions together"]
-    lag_last: Annotated[int | None, "the same at the end"]
+    lag_max: Annotated[int | None, "greatest lag of the reader, records, all partitions together"]
+    lag_last: Annotated[int | None, "lag at the end, records"]
     commit_lag_max: Annotated[
         int | None,
-        "records that its group had yet to commit, at most at the end of a slice, all partitions together in which the "
-        "capture shows a commit; null without one",
+        "greatest commit lag of its group at the end of a slice, records, all partitions together in "
+        "which the capture shows a commit; null without one",
     ]
-    commit_lag_last: Annotated[int | None, "the same at the end, as kafka-consumer-groups.sh shows it"]
+    commit_lag_last: Annotated[int | None, "commit lag at the end, as kafka-consumer-groups.sh shows it"]
     partitions: Annotated[tuple[PartitionLine, ...], "the first 10, those with the highest lag and latency first"]
     over_time: Annotated[
         tuple[SliceFlow, ...],
-        "slices of time in which records were written, fetched, committed or waited",
+        "time slices with records that were written, fetched, committed or waiting",
     ]
     reader: Annotated[str, "the group, or the client id of the consumer, in words"] = ""
     note: Annotated[str | None, "when and where it fell behind, and whether it caught up; null where it did not"] = None
@@ -104,7 +104,7 @@ class Flow(Presence):
     """Records passing through all topics."""
 
     slice_ms: Annotated[int | None, "length of a slice, milliseconds"]
-    slice_length: Annotated[str, "the same in words"]
+    slice_length: Annotated[str, "length of a slice in words"]
     n: Annotated[int, "pairs of topic and reader"]
     listed: Annotated[tuple[TopicFlow, ...], "the first 100, those that were furthest behind and slowest first"]
 

@@ -57,15 +57,15 @@ class BrokerOverTime:
 
     node_id: Annotated[int, "node id"]
     n: Annotated[int, "requests"]
-    slots: Annotated[tuple[LatencySlot, ...], "the slots in which requests were sent that it answered, by time"]
+    slots: Annotated[tuple[LatencySlot, ...], "slots with requests that it answered, by time"]
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyOverTime:
     """How fast each broker answered clients over the capture, without requests that a broker holds on purpose."""
 
-    n_slots: Annotated[int, "slots of equal length that the capture is divided into"]
-    slot_text: Annotated[str, "how long each is"]
+    n_slots: Annotated[int, "equal slots into which the capture is divided"]
+    slot_text: Annotated[str, "length of each slot"]
     n: Annotated[int, "brokers"]
     listed: Annotated[tuple[BrokerOverTime, ...], "brokers by node id, at most 12: those with most requests"]
 

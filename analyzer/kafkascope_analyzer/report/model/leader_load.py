@@ -15,7 +15,7 @@ class LeaderLoad:
     """Bytes and requests that clients wrote to and read from a broker."""
 
     node_id: Annotated[int, "node id"]
-    n_partitions: Annotated[int, "partitions that it was seen to lead"]
+    n_partitions: Annotated[int, "partitions of which it was the leader"]
     n_produce: Annotated[int, "Produce requests"]
     produce_bytes: Annotated[int, "bytes of record batches in them"]
     produce_records: Annotated[int, "records in them"]
@@ -34,7 +34,7 @@ class Leaders:
     """How evenly partition leaders share the load."""
 
     n: Annotated[int, "brokers that clients wrote to or read from"]
-    skew: Annotated[float | None, "the most loaded one's bytes over an even share: 1.0 is even"]
+    skew: Annotated[float | None, "bytes of the most loaded broker divided by an even share: 1.0 is even"]
     listed: Annotated[tuple[LeaderLoad, ...], "brokers by node id, at most 200"]
 
 

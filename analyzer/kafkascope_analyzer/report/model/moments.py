@@ -10,10 +10,12 @@ from kafkascope_analyzer.report.formatting import clock, span, time_of_day
 class Moment:
     """The time at which a fault began or ended, as far as packets show it."""
 
-    after_ns: Annotated[int | None, "the last packet that shows that it had not; null where no packet shows that"]
-    by_ns: Annotated[int, "the first packet that shows that it had"]
-    at: Annotated[str, "when, after the capture's start; `a - b` where the two packets are apart: between them"]
-    of_day: Annotated[str, "the same as time of day (UTC)"]
+    after_ns: Annotated[
+        int | None, "the last packet that shows that it had not happened yet; null where no packet shows that"
+    ]
+    by_ns: Annotated[int, "the first packet that shows that it had happened"]
+    at: Annotated[str, "the time after the capture's start; `a - b` for a time between two packets"]
+    of_day: Annotated[str, "that time as time of day (UTC)"]
     is_between: Annotated[bool, "whether the two packets are apart"]
 
 

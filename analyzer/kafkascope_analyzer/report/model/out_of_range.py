@@ -19,12 +19,12 @@ class FieldOutOfRange:
     api_name: Annotated[str | None, "API of the message"]
     direction: Annotated[str | None, "request or response", OUT_OF_RANGE.column("direction").values]
     field: Annotated[str, "path of the field in the message"]
-    kind: Annotated[str, "what the field is"]
-    allowed: Annotated[str, "least and greatest value that it may have"]
-    n: Annotated[int, "values outside of that"]
-    least: Annotated[str, "the least of them"]
-    greatest: Annotated[str, "the greatest of them"]
-    request_id: Annotated[str | None, "the first request, or request of a response, that has one"]
+    kind: Annotated[str, "kind of the field"]
+    allowed: Annotated[str, "smallest and greatest valid value"]
+    n: Annotated[int, "number of values outside of that range"]
+    least: Annotated[str, "smallest of these values"]
+    greatest: Annotated[str, "greatest of these values"]
+    request_id: Annotated[str | None, "the first request with such a value in it or its response"]
 
 
 _FIELDS = """

@@ -15,7 +15,7 @@ class Presence:
     """Whether Spark's stories, or those for a section of the report, are in the dataset."""
 
     present: Annotated[bool, "whether the dataset has the table"]
-    why_not: Annotated[str | None, "why it has not, and what to do"]
+    why_not: Annotated[str | None, "why the dataset lacks it, and what to do"]
 
 
 def presence(dataset: Dataset, table: Table) -> Presence:

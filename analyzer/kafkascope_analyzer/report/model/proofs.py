@@ -26,12 +26,12 @@ class Proof:
 
     id: Annotated[str, "request id, or conn_id of a connection"]
     api_name: Annotated[str | None, "API of the request; null for a connection"]
-    error_name: Annotated[str | None, "worst error of its answer"]
+    error_name: Annotated[str | None, "worst error of its response"]
     ts_ns: Annotated[int | None, "first byte of the request"]
     capture_id: Annotated[int | None, "number of the file in capture.files, from 0"]
-    packets: Annotated[tuple[int, ...], "packets of request and answer, counted from 1"]
-    latency_us: Annotated[int | None, "last byte of the request to first byte of the answer"]
-    took: Annotated[str, "the same in words: 27.0 s, or that no answer came"]
+    packets: Annotated[tuple[int, ...], "packets of request and response, counted from 1"]
+    latency_us: Annotated[int | None, "last byte of the request to first byte of the response"]
+    took: Annotated[str, "the latency in words: 27.0 s, or that there was no response"]
     node_id: Annotated[int | None, "broker"]
     server_port: Annotated[int | None, "port of the broker"]
 

@@ -20,7 +20,7 @@ class CrossRackBytes:
     client_id: Annotated[str | None, "client id"]
     client_ip: Annotated[str | None, "address"]
     bytes_sent: Annotated[int, "bytes that it sent"]
-    bytes_received: Annotated[int, "bytes that it got"]
+    bytes_received: Annotated[int, "bytes that it received"]
     bytes: Annotated[int, "both"]
     cluster: Annotated[str | None, "cluster"]
 
@@ -34,9 +34,9 @@ class RackReader:
     rack: Annotated[str, "its client.rack"]
     bytes_inside: Annotated[int, "bytes of records that it read inside of its rack"]
     bytes_outside: Annotated[int, "bytes of records that it read outside"]
-    n_sent_to_replica: Annotated[int, "responses by which a leader sent it to a replica in its rack"]
-    what: Annotated[str, "whether client.rack does what it is for, or why not, in words"]
-    request_id: Annotated[str, "the first request that says the rack"]
+    n_sent_to_replica: Annotated[int, "responses in which a leader sent it to a replica in its rack"]
+    what: Annotated[str, "whether client.rack has its intended effect, or why not, in words"]
+    request_id: Annotated[str, "the first request with the rack"]
     cluster: Annotated[str | None, "cluster"]
 
 
@@ -48,8 +48,10 @@ class Racks:
     bytes: Annotated[int, "bytes that went from one rack to another"]
     n: Annotated[int, "pairs of client and rack of brokers, of two racks"]
     listed: Annotated[tuple[CrossRackBytes, ...], "the most bytes first, at most 100"]
-    n_readers: Annotated[int, "consumers that say their rack"]
-    readers: Annotated[tuple[RackReader, ...], "those that read most outside of it first, at most 100"]
+    n_readers: Annotated[int, "consumers that send their rack"]
+    readers: Annotated[
+        tuple[RackReader, ...], "consumers, those that read most outside of their rack first, at most 100"
+    ]
 
 
 def racks(database: Database) -> Racks:

@@ -28,7 +28,7 @@ class GroupRebalances:
     n: Annotated[int, "its rebalances"]
     triggers: Annotated[dict[str, int], "rebalances by trigger"]
     unread_ms: Annotated[int | None, "longest time that a partition was unread; null where none was, milliseconds"]
-    unread_text: Annotated[str, "the same in words; empty where none was"]
+    unread_text: Annotated[str, "that time in words; empty where no partition was unread"]
     longest_ms: Annotated[int, "longest rebalance, milliseconds"]
     first_ns: Annotated[int | None, "start of the first"]
     last_ns: Annotated[int | None, "end of the last"]

@@ -31,7 +31,7 @@ class RecoveredCause(Row):
     n_episodes: Annotated[int, "episodes"]
     resource_kind: str
     resource: str
-    n_resources: Annotated[int, "resources that broke"]
+    n_resources: Annotated[int, "resources with errors"]
     resources: Annotated[tuple[str, ...], "the first 5 of them"]
     first_error_name: str
     error_names: tuple[str, ...]
@@ -49,7 +49,7 @@ class RecoveredCause(Row):
     new_node_id: int | None
     evidence: tuple[str, ...]
     n_steps: Annotated[int, "steps of the worst"] = 0
-    steps: Annotated[tuple[RecoveryStep, ...], "the first 60 and last 20"] = ()
+    steps: Annotated[tuple[RecoveryStep, ...], "the first 60 and last 20 steps"] = ()
 
     @property
     def is_unwell(self) -> bool:

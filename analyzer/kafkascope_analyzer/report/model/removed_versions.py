@@ -23,9 +23,9 @@ class RemovedUse:
     n: Annotated[int, "requests"]
     first_ns: Annotated[int, "first request"]
     last_ns: Annotated[int, "last request"]
-    software_name: Annotated[str | None, "client software, where ApiVersions says it"]
+    software_name: Annotated[str | None, "client software, where ApiVersions has it"]
     software_version: Annotated[str | None, "its version"]
-    lowest_in_4_0: Annotated[int | None, "lowest version that 4.0 has; null where the API is gone"]
+    lowest_in_4_0: Annotated[int | None, "lowest version in 4.0; null where the API was removed"]
 
 
 @dataclass(frozen=True, slots=True)

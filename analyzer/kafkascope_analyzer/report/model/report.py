@@ -39,28 +39,28 @@ class Report(Traffic):
     """The report of kafkascope on a dataset."""
 
     stories: Annotated[Presence, "whether Spark's stories are in the dataset"]
-    headline: Annotated[Headline, "what the report says first"]
-    incidents: Annotated[Incidents, "what failed, who stalled because of it, and what followed"]
+    headline: Annotated[Headline, "the headline of the report"]
+    incidents: Annotated[Incidents, "what failed, the clients that stalled because of it, and the consequences"]
     findings: Annotated[Findings, "what is wrong, what to change, and the proof"]
-    commands: Annotated[Commands, "how to read on, from the worst incident or finding"]
+    commands: Annotated[Commands, "commands to read on, from the worst incident or finding"]
     clients: Annotated[
-        clients.Clients, "client instances: what they are, where they connect, how they started and recovered"
+        clients.Clients, "client instances: their kinds, their connections, how they started and recovered"
     ]
     restarts: Annotated[
-        Restarts, "brokers that went down or came back with another release, and what that cost clients"
+        Restarts, "restarts of brokers, possibly with another release, and how long clients waited because of them"
     ]
     rebalances: Annotated[rebalances.Rebalances, "generations and group epochs"]
     transactions: Annotated[transactions.Transactions, "transactions of each transactional id"]
-    flow: Annotated[Flow, "how records passed through topics: latency from end to end and lag, over slices of time"]
+    flow: Annotated[Flow, "records passing through topics: end-to-end latency and lag, by time slice"]
     request_rates: Annotated[RequestRates, "requests a second and their latency over the capture, by family of APIs"]
     latency: Annotated[BrokerLatency, "how fast each broker answered each API"]
     latency_over_time: Annotated[LatencyOverTime, "how fast each broker answered clients over the capture"]
     leaders: Annotated[Leaders, "how evenly partition leaders share the load"]
     client_traffic: Annotated[AllClientTraffic, "how each client (address and client id) sends and fetches"]
-    removed_versions: Annotated[RemovedVersions, "who uses API versions that Kafka 4.0 removed (KIP-896)"]
+    removed_versions: Annotated[RemovedVersions, "clients that use API versions that Kafka 4.0 removed (KIP-896)"]
     service_levels: Annotated[ServiceLevels, "availability, latency and lag by topic and group"]
-    racks: Annotated[Racks, "what went from one rack to another, and who reads outside of its own"]
-    security: Annotated[Security, "how clients come in, and what they were denied"]
+    racks: Annotated[Racks, "bytes between racks, and consumers that read outside of their own"]
+    security: Annotated[Security, "how clients connect and authenticate, and operations that were denied"]
 
 
 def report_model(dataset: Dataset) -> Report:

@@ -52,7 +52,7 @@ class RateSlot:
     from_ns: Annotated[int, "begin of the slot"]
     to_ns: Annotated[int, "end of the slot"]
     n: Annotated[int, "requests"]
-    n_failed: Annotated[int, "of them, those with an error code or without the answer that they expected"]
+    n_failed: Annotated[int, "number of them with an error code or without the expected response"]
     per_second: Annotated[float, "requests a second"]
     p99_ms: Annotated[
         float | None, "99th percentile of the broker's time with those that were answered (at most 0.8 % low)"
@@ -67,22 +67,22 @@ class FamilyRates:
 
     family: Annotated[str, "family of APIs"]
     title: Annotated[str, "what its requests are for"]
-    short_title: Annotated[str, "the same in a word"]
+    short_title: Annotated[str, "title in one word"]
     n: Annotated[int, "requests"]
-    n_failed: Annotated[int, "of them, those with an error code or without the answer that they expected"]
+    n_failed: Annotated[int, "number of them with an error code or without the expected response"]
     most_per_second: Annotated[float, "requests a second in the busiest slot"]
     most_p99_ms: Annotated[float | None, "the longest 99th percentile of a slot"]
-    text: Annotated[str, "the busiest slot, the slowest, and failures in words"]
-    slots: Annotated[tuple[RateSlot, ...], "the slots in which requests were sent, by time"]
+    text: Annotated[str, "the slots with most requests and the longest latency, and failures, in words"]
+    slots: Annotated[tuple[RateSlot, ...], "slots with requests, by time"]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRates:
     """Requests over the capture, by family of APIs."""
 
-    n_slots: Annotated[int, "slots of equal length that the capture is divided into"]
-    slot_text: Annotated[str, "how long each is"]
-    families: Annotated[tuple[FamilyRates, ...], "families that sent requests"]
+    n_slots: Annotated[int, "equal slots into which the capture is divided"]
+    slot_text: Annotated[str, "length of each slot"]
+    families: Annotated[tuple[FamilyRates, ...], "families with requests"]
 
 
 def request_rates(database: Database) -> RequestRates:

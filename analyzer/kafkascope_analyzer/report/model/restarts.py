@@ -29,27 +29,29 @@ MOST_CLIENTS = 20
 class Restart:
     """One restart of one broker."""
 
-    node_id: Annotated[int | None, "broker; null where it is known by its address alone"]
+    node_id: Annotated[int | None, "node id of the broker; null where only its address is known"]
     broker: Annotated[str, "the broker in words"]
     begin_ns: Annotated[int, "when the first leader or coordinator moved away, else when its connections ended"]
     down_ns: Annotated[
-        int, "when its connections ended; where only its release shows the restart, when it was last seen"
+        int, "time at which its connections ended; where only its release shows the restart, when it was last seen"
     ]
-    back_ns: Annotated[int | None, "when it served somebody again; null where the capture does not show that"]
+    back_ns: Annotated[int | None, "time at which it served a client again; null where the capture does not show that"]
     at: Annotated[str, "down_ns after the capture's start"]
     lasted: Annotated[str, "from down_ns to back_ns in words"]
-    release_before: Annotated[str | None, "release of Kafka before, by what it offered (ApiVersions)"]
+    release_before: Annotated[str | None, "release of Kafka before, from the versions that it offered (ApiVersions)"]
     release_after: Annotated[str | None, "release of Kafka afterwards"]
     is_upgrade: Annotated[bool, "whether the two are known and differ"]
-    release: Annotated[str, "both in words, and whether it came back in KRaft mode or in ZooKeeper mode instead"]
+    release: Annotated[str, "both releases in words, and whether it came back in another mode (KRaft or ZooKeeper)"]
     n_clients: Annotated[int, "clients that waited because of it"]
     clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
     n_stalls: Annotated[int, "stalls because of it"]
-    longest_ms: Annotated[int | None, "the longest of them; null where there is none"]
-    is_over: Annotated[bool, "whether all of them were over when the capture ended"]
-    cost: Annotated[str, "who waited and for how long, in words"]
+    longest_ms: Annotated[int | None, "the longest of these stalls; null where there is none"]
+    is_over: Annotated[bool, "whether all of these stalls were over when the capture ended"]
+    cost: Annotated[str, "the clients that waited and for how long, in words"]
     incident_ids: Annotated[tuple[str, ...], "incidents that these stalls belong to; the broker's own first"]
-    in_incidents: Annotated[bool, "whether an incident above info is this restart, so that it stands there"]
+    in_incidents: Annotated[
+        bool, "whether an incident above severity info covers this restart, so that it is shown there"
+    ]
 
     @property
     def in_short(self) -> str:
@@ -62,7 +64,7 @@ class Restarts:
     """All restarts by time."""
 
     present: Annotated[bool, "whether the dataset has the table of restarts"]
-    why_not: Annotated[str | None, "why it has not, and what to do"]
+    why_not: Annotated[str | None, "why the dataset lacks it, and what to do"]
     n: Annotated[int, "restarts"]
     n_upgrades: Annotated[int, "restarts after which a broker had another release"]
     sentence: Annotated[str, "how many, in which order, and whether releases changed; empty where there is none"]

@@ -31,10 +31,12 @@ class Restricted:
     nodes: Annotated[tuple[int, ...], "node ids"]
     groups: Annotated[tuple[str, ...], "groups"]
     topics: Annotated[tuple[str, ...], "topics"]
-    from_ns: Annotated[int | None, "nothing that was over before; null where no time was given"]
-    to_ns: Annotated[int | None, "nothing that began later; null where no time was given"]
-    text: Annotated[str, "the same in words"]
-    left_out: Annotated[tuple[str, ...], "totals that are left out, and those that are of more, in sentences"]
+    from_ns: Annotated[int | None, "events that were over before this time are left out; null where no time was given"]
+    to_ns: Annotated[int | None, "events that began after this time are left out; null where no time was given"]
+    text: Annotated[str, "the restriction in words"]
+    left_out: Annotated[
+        tuple[str, ...], "sentences about totals that are left out, and totals that cover more than the restriction"
+    ]
 
 
 def restricted_to(dataset: Dataset, start_ns: int) -> Restricted | None:

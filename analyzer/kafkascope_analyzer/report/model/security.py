@@ -22,8 +22,8 @@ class WayIn:
     n_connections: Annotated[int, "connections"]
     n_failed_logins: Annotated[int, "logins that failed"]
     n_denied: Annotated[int, "operations that were denied"]
-    denied: Annotated[tuple[str, ...], "which: API and error"]
-    weak: Annotated[tuple[str, ...], "what is weak about it, in words"]
+    denied: Annotated[tuple[str, ...], "denied operations: API and error"]
+    weak: Annotated[tuple[str, ...], "weaknesses, in words"]
     conn_id: Annotated[str, "one of the connections"]
     cluster: Annotated[str | None, "cluster"]
 
@@ -37,7 +37,7 @@ class Security:
     n_plain_text: Annotated[int, "connections in plain text"]
     n_denied: Annotated[int, "operations that were denied"]
     n_failed_logins: Annotated[int, "logins that failed"]
-    listed: Annotated[tuple[WayIn, ...], "the weakest first, at most 200"]
+    listed: Annotated[tuple[WayIn, ...], "the least secure first, at most 200"]
 
 
 def security(database: Database) -> Security:

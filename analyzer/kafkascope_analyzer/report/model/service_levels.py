@@ -14,16 +14,16 @@ class ServiceLevel:
     """The service level of a topic and a group that reads it."""
 
     topic: Annotated[str, "topic"]
-    group_id: Annotated[str | None, "group; null where nobody is known to read it"]
-    n_minutes: Annotated[int, "minutes in which records of it went"]
-    n_minutes_stalled: Annotated[int, "of them, minutes with a stall that concerns it"]
-    available_percent: Annotated[float, "minutes without a stall, of a hundred"]
+    group_id: Annotated[str | None, "group; null where no reader is known"]
+    n_minutes: Annotated[int, "minutes in which records of it were written or read"]
+    n_minutes_stalled: Annotated[int, "number of them with a stall that concerns it"]
+    available_percent: Annotated[float, "percentage of the minutes without a stall"]
     acked_p50_us: Annotated[int | None, "from the creation of a record to its acknowledgment, median"]
     acked_p99_us: Annotated[int | None, "99th percentile"]
-    fetched_p50_us: Annotated[int | None, "from there to its first fetch by the group, median"]
+    fetched_p50_us: Annotated[int | None, "from the acknowledgment to the first fetch by the group, median"]
     fetched_p99_us: Annotated[int | None, "99th percentile"]
-    lag_max: Annotated[int | None, "records that the group had yet to fetch, at most"]
-    lag_last: Annotated[int | None, "at the end"]
+    lag_max: Annotated[int | None, "greatest lag of the group, records"]
+    lag_last: Annotated[int | None, "lag at the end, records"]
     cluster: Annotated[str | None, "cluster"]
 
 

@@ -30,10 +30,10 @@ class SlowPart:
     """A part of the critical path: who made the client wait, at which step, for how long."""
 
     step: Annotated[str, "step"]
-    subject: Annotated[str | None, "what the step is about"]
+    subject: Annotated[str | None, "subject of the step"]
     node_id: Annotated[int | None, "node"]
-    who: Annotated[str, "whom it waited for", tuple(_WHO)]
-    us: Annotated[int, "how long"]
+    who: Annotated[str, "who made the client wait", tuple(_WHO)]
+    us: Annotated[int, "duration"]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Start(StartupRow):
 
     slowest: Annotated[tuple[SlowPart, ...], "the three longest parts of the critical path"] = ()
     n_steps: Annotated[int, "its steps"] = 0
-    steps: Annotated[tuple[StartupStepRow, ...], "the first 60 and last 20"] = ()
+    steps: Annotated[tuple[StartupStepRow, ...], "the first 60 and last 20 steps"] = ()
 
     @property
     def outcome_text(self) -> str:

@@ -47,18 +47,18 @@ _MEMORY, _THREADS = "1GB", 2
 class Traffic:
     """The sections of the report that come from the tables of `ingest`."""
 
-    report_version: Annotated[int, "1; it changes when a key changes its meaning or goes"]
+    report_version: Annotated[int, "1; it changes when a key changes its meaning or is removed"]
     failed_parts: Annotated[
         tuple[FailedPartRow, ...],
-        "parts of the analysis that failed because of a defect; the rest of the report stands",
+        "parts of the analysis that failed because of a defect; the rest of the report is valid",
     ]
-    capture: Annotated[Capture, "what was read"]
-    capture_points: Annotated[CapturePoints, "whose clock the times are by, and the network between capture points"]
-    connections: Annotated[Connections, "how many TCP connections, what they speak, how they began and ended"]
+    capture: Annotated[Capture, "input files, times and packets"]
+    capture_points: Annotated[CapturePoints, "the clocks of the capture points, and the network between them"]
+    connections: Annotated[Connections, "number of TCP connections, their protocols, how they began and ended"]
     cluster: Annotated[Cluster, "the brokers"]
-    apis: Annotated[tuple[Api, ...], "each API that was asked for, the most frequent first"]
+    apis: Annotated[tuple[Api, ...], "each requested API, the most frequent first"]
     errors: Annotated[Errors, "error codes in the brokers' responses"]
-    unread: Annotated[DataQuality, "what the capture could not show"]
+    unread: Annotated[DataQuality, "bytes, packets and connections that the capture does not show in full"]
 
     @property
     def n_requests(self) -> int:
@@ -70,7 +70,7 @@ class Traffic:
 class Info(Traffic):
     """The model of `kafkascope info` for a dataset."""
 
-    ledger: Annotated[FullLedger, "where every byte went"]
+    ledger: Annotated[FullLedger, "what became of every byte"]
 
 
 @contextmanager

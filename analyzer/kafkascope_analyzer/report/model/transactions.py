@@ -31,8 +31,8 @@ class Transaction(TransactionRow):
     error_names: Annotated[tuple[str, ...], CLIPPED]
     evidence: Annotated[tuple[str, ...], CLIPPED]
     held_back: Annotated[tuple[BlockedConsumer, ...], CLIPPED]
-    duration_us: Annotated[int | None, "begin to end"] = None
-    fenced_by_client_id: Annotated[str | None, "client id of the instance that took its transactional id over"] = None
+    duration_us: Annotated[int | None, "time from begin to end"] = None
+    fenced_by_client_id: Annotated[str | None, "client id of the instance that took over its transactional id"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Transactions(Presence):
     n: Annotated[int, "transactions"]
     outcomes: Annotated[dict[str, int], "transactions by how they ended"]
     n_ids: Annotated[int, "transactional ids"]
-    ids: Annotated[tuple[TransactionalId, ...], "those in trouble first, at most 200"]
+    ids: Annotated[tuple[TransactionalId, ...], "transactional ids, those with problems first, at most 200"]
 
 
 @dataclass(frozen=True, slots=True)

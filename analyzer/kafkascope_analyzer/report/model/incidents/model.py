@@ -49,15 +49,15 @@ class Headline:
     """The headline of the report: verdict, sentences, and the things that count towards the verdict."""
 
     verdict: Annotated[str, "the worst of all incidents, stalls, failed starts and findings"]
-    judged: Annotated[tuple[Judged, ...], "what the verdict is the worst of, and what --fail-on counts"]
+    judged: Annotated[tuple[Judged, ...], "things that count towards the verdict and for --fail-on"]
     sentence: Annotated[str, "what failed"]
-    doubt: Annotated[
-        str | None, "why it is unknown whether anything else failed; null where the capture shows enough of the clients"
+    doubt: Annotated[str | None, "why it is unknown whether anything else failed; null where the capture shows enough"]
+    details: Annotated[
+        tuple[str, ...], "the clients that stalled and for how long, failed starts, findings without an incident"
     ]
-    details: Annotated[tuple[str, ...], "who stalled and for how long, failed starts, findings that stand alone"]
     n_clients: Annotated[int, "clients in the capture, without the brokers' own"]
-    n_stalled_clients: Annotated[int, "of them, those that stalled"]
-    n_waiting_clients: Annotated[int, "of those, the ones that were still waiting when the capture ended"]
+    n_stalled_clients: Annotated[int, "number of them that stalled"]
+    n_waiting_clients: Annotated[int, "number of those that were still waiting when the capture ended"]
     n_stalls: Annotated[int, "stalls"]
     longest_ms: Annotated[int | None, "the longest stall"]
     n_failed_starts: Annotated[int, "starts of clients that did not become ready"]
@@ -71,18 +71,18 @@ class Wait:
     client_instance_id: Annotated[str | None, "client"]
     group_id: Annotated[str | None, "group that waited"]
     kind: Annotated[str, "the service, as in table stalls"]
-    what: Annotated[str, "what it waited for: the service with its topic-partition, group or transactional id"]
-    from_ns: Annotated[int, "since when it waited"]
-    to_ns: Annotated[int | None, "when the wait ended; null where it still waited"]
-    at: Annotated[str, "since when it waited, after the capture's start"]
+    what: Annotated[str, "service that it waited for, with its topic-partition, group or transactional id"]
+    from_ns: Annotated[int, "beginning of the wait"]
+    to_ns: Annotated[int | None, "end of the wait; null where it was not over"]
+    at: Annotated[str, "beginning of the wait, after the capture's start"]
     of_day: Annotated[str, "the same as time of day (UTC)"]
-    waited_ms: Annotated[int, "how long it waited"]
+    waited_ms: Annotated[int, "duration of the wait"]
     lasted: Annotated[str, "the same in words"]
-    over: Annotated[bool, "whether none of these stalls still went on when the capture ended"]
+    over: Annotated[bool, "whether all of these stalls were over when the capture ended"]
     state: Annotated[str, "over, still waiting, or that the client gave up or ended"]
-    outcome: Annotated[str, "the same as a word: the first that one of these stalls had", WAIT_OUTCOMES]
+    outcome: Annotated[str, "the outcome as a word: the first in the list that one of these stalls had", WAIT_OUTCOMES]
     n_attempts: Annotated[int, "requests that were sent for it meanwhile"]
-    error_names: Annotated[tuple[str, ...], "errors that they got"]
+    error_names: Annotated[tuple[str, ...], "errors in their responses"]
     n_stalls: Annotated[int, "stalls of this line"]
     stall_ids: Annotated[tuple[str, ...], "the longest 10 of them, the longest first"]
 
@@ -102,20 +102,20 @@ class Consequence:
 class OwnerAction:
     """The action that one owner should take."""
 
-    owner: Annotated[str, "who: operator of the brokers, operator of the network, owner of clients of a library"]
-    text: Annotated[str, "what to do, with the values that were seen"]
+    owner: Annotated[str, "the owner: operator of the brokers, operator of the network, owner of clients of a library"]
+    text: Annotated[str, "what to do, with the observed values"]
 
 
 @dataclass(frozen=True, slots=True)
 class CourseLine:
     """A step in the course of a failure, with the packet that shows it."""
 
-    step: Annotated[str, "the step, as in table incidents, in words"]
-    at: Annotated[str, "when, after the capture's start"]
+    step: Annotated[str, "name of the step, as in table incidents, in words"]
+    at: Annotated[str, "time after the capture's start"]
     of_day: Annotated[str, "the same as time of day (UTC)"]
     ts_ns: Annotated[int, "the same"]
-    packet_no: Annotated[int | None, "the packet; null where the capture does not show which"]
-    what: Annotated[str, "who did what"]
+    packet_no: Annotated[int | None, "packet that shows it; null where the capture does not show which"]
+    what: Annotated[str, "what happened in the step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,50 +126,55 @@ class Incident:
     kind: Annotated[str, "what failed, as in table incidents"]
     severity: Annotated[str, "error, warning or info: the worst of the incident and those that followed from it"]
     node_id: Annotated[int | None, "broker that failed"]
-    hosts: Annotated[tuple[str, ...], "hosts that were cut from the broker; empty where everybody was"]
+    hosts: Annotated[tuple[str, ...], "hosts that were cut off from the broker; empty where all were"]
     title: Annotated[str, "what failed, in a few words"]
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
-    actions: Annotated[tuple[OwnerAction, ...], "what each owner should do, one for each"]
-    how_known: Annotated[str, "what in the capture shows it, how sure the place is, and who was served meanwhile"]
+    actions: Annotated[tuple[OwnerAction, ...], "what each owner should do, one entry per owner"]
+    how_known: Annotated[
+        str, "how the capture shows it, how certain the place is, and the clients that were served meanwhile"
+    ]
     confidence: Annotated[
         str | None,
-        "confirmed, likely or possible: whether the capture excludes all, some or none of the other places that would "
-        "look the same; null where it is what brokers or clients say that shows it, or nothing",
+        "confirmed, likely or possible: whether the capture excludes all, some or none of the other "
+        "places that would look the same; null where messages of brokers or clients show the place, or "
+        "nothing does",
     ]
-    start_ns: Annotated[int, "when it failed"]
+    start_ns: Annotated[int, "time of the failure"]
     end_ns: Annotated[
         int | None,
-        "when the last of those who stalled was served again, gave up or ended; null where one still waited",
+        "time at which the last stalled client was served again, gave up or ended; null where one was still waiting",
     ]
-    over: Annotated[bool, "whether the capture shows that it is over, for whoever it harmed and by itself"]
+    over: Annotated[
+        bool, "whether the capture shows that it is over, both for the affected clients and for the fault itself"
+    ]
     over_text: Annotated[str, "the same in a word"]
-    when: Annotated[str, "from when to when, and for how long"]
-    fault_start: Annotated[Moment, "when the fault itself began, apart from those who suffered from it"]
-    fault_end: Annotated[Moment | None, "when it was over; null where the capture does not show that"]
+    when: Annotated[str, "beginning, end and duration, in words"]
+    fault_start: Annotated[Moment, "beginning of the fault itself, apart from its effect on clients"]
+    fault_end: Annotated[Moment | None, "end of the fault itself; null where the capture does not show that"]
     served_after: Annotated[
         str,
-        "how long after the begin of the fault the last client was served again, and how often the fault came where it "
-        "came several times; empty where nobody stalled",
+        "time from the beginning of the fault until the last client was served again, and how often the "
+        "fault occurred, if several times; empty where nobody stalled",
     ]
-    who: Annotated[str, "how many clients stalled, or had to recover, and for how long"]
+    who: Annotated[str, "number of clients that stalled, or had to recover, and for how long"]
     n_clients: Annotated[int, "clients that stalled or had to recover"]
     clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
-    n_clients_outside: Annotated[int, "clients that it affected and the restriction of the report leaves out"]
-    n_stalls: Annotated[int, "stalls that belong to it or to what followed from it"]
-    n_waits: Annotated[int, "lines in the table of who stalled"]
-    waits: Annotated[tuple[Wait, ...], "who stalled: the first 50 lines, those not over first, then the longest"]
-    course: Annotated[tuple[CourseLine, ...], "its course in order of time; empty where nobody took over"]
-    restarts: Annotated[tuple[str, ...], "restarts of the broker that it is, in words: when, how long, which release"]
-    followed: Annotated[tuple[Consequence, ...], "what followed from it"]
-    followed_text: Annotated[str, "the same, counted in one line; empty where nothing followed"]
+    n_clients_outside: Annotated[int, "affected clients that the restriction of the report leaves out"]
+    n_stalls: Annotated[int, "stalls that belong to it or to its consequences"]
+    n_waits: Annotated[int, "lines in the table of stalled clients"]
+    waits: Annotated[tuple[Wait, ...], "the first 50 lines of stalled clients, those not over first, then the longest"]
+    course: Annotated[tuple[CourseLine, ...], "its course in order of time; empty where no other broker took over"]
+    restarts: Annotated[tuple[str, ...], "restarts of the broker that cause it, in words: time, duration, release"]
+    followed: Annotated[tuple[Consequence, ...], "consequences of the incident"]
+    followed_text: Annotated[str, "number of consequences of each kind in one line; empty without any"]
     finding_ids: Annotated[
-        tuple[str, ...], "findings that are consequences of it and say more than it does: they are in findings.listed"
+        tuple[str, ...], "findings that are consequences of it and do not only repeat it: they are in findings.listed"
     ]
     n_evidence: Annotated[int, "requests and connections that prove it"]
     evidence: Annotated[tuple[Proof, ...], "the first 20 of them"]
     packets: Annotated[str, "their packets in words"]
     cut: Annotated[str, "the command that cuts its packets out; OUT.kscope stands for the dataset"]
-    wireshark: Annotated[str, "the command that opens the piece in Wireshark"]
+    wireshark: Annotated[str, "the command that opens the file with these packets in Wireshark"]
     explain: Annotated[str, "the command that explains it; OUT.kscope stands for the dataset"]
 
 
@@ -178,14 +183,12 @@ class Incidents:
     """All incidents, worst first, with the stalls that belong to none."""
 
     present: Annotated[bool, "whether the dataset has the tables incidents and stalls"]
-    why_not: Annotated[str | None, "why it has not, and what to do"]
-    stall_ms: Annotated[int, "waits from this length on are stalls (--stall), milliseconds"]
-    n: Annotated[int, "incidents above info that followed from no other"]
-    n_not_over: Annotated[
-        int, "of them, those that were not over when the capture ended, for somebody or by themselves"
-    ]
+    why_not: Annotated[str | None, "why the dataset lacks them, and what to do"]
+    stall_ms: Annotated[int, "shortest wait that is a stall (--stall), milliseconds"]
+    n: Annotated[int, "incidents above severity info that are not consequences of another"]
+    n_not_over: Annotated[int, "number of them that were not over when the capture ended, for some client or as faults"]
     by_severity: Annotated[dict[str, int], "these and the routine ones by severity"]
-    listed: Annotated[tuple[Incident, ...], "those above info, the most harm first: at most 100"]
+    listed: Annotated[tuple[Incident, ...], "incidents above severity info, the most harmful first: at most 100"]
     n_routine: Annotated[int, "incidents of severity info: nobody stalled"]
     routine_text: Annotated[str, "the routine incidents in one line; empty where there are none"]
     routine: Annotated[tuple[Incident, ...], "the routine incidents by time: at most 100"]
@@ -199,8 +202,8 @@ class Commands:
 
     explain: Annotated[str, "explains the worst incident, else the worst finding; empty where there is neither"]
     cut: Annotated[str, "cuts its packets out; empty where there is neither"]
-    wireshark: Annotated[str, "opens the piece in Wireshark; empty where there is neither"]
-    likewise: Annotated[str, "of what other ids these commands take; empty where there are none"]
+    wireshark: Annotated[str, "opens the file with these packets in Wireshark; empty where there is neither"]
+    likewise: Annotated[str, "which other ids these commands take; empty where there are none"]
     report_all: Annotated[str, "prints everything that the first screen leaves out"]
 
 

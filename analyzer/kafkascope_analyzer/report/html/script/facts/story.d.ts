@@ -46,15 +46,15 @@ export interface Headline {
   verdict: string;
   /** what failed */
   sentence: string;
-  /** who stalled and for how long, failed starts, findings that stand alone */
+  /** the clients that stalled and for how long, failed starts, findings without an incident */
   details: string[];
 }
 
 /** all incidents, worst first, with the stalls that belong to none */
 export interface Incidents {
-  /** incidents above info that followed from no other */
+  /** incidents above severity info that are not consequences of another */
   n: number;
-  /** those above info, the most harm first: at most 100 */
+  /** incidents above severity info, the most harmful first: at most 100 */
   listed: Incident[];
   /** the routine incidents in one line; empty where there are none */
   routine_text: string;
@@ -76,41 +76,41 @@ export interface Incident {
   title: string;
   /** what failed, from when to when, and how the packets show it */
   sentence: string;
-  /** what each owner should do, one for each */
+  /** what each owner should do, one entry per owner */
   actions: OwnerAction[];
-  /** what in the capture shows it, how sure the place is, and who was served meanwhile */
+  /** how the capture shows it, how certain the place is, and the clients that were served meanwhile */
   how_known: string;
-  /** when it failed */
+  /** time of the failure */
   start_ns: number;
-  /** when the last of those who stalled was served again, gave up or ended; null where one still waited */
+  /** time at which the last stalled client was served again, gave up or ended; null where one was still waiting */
   end_ns: number | null;
-  /** whether the capture shows that it is over, for whoever it harmed and by itself */
+  /** whether the capture shows that it is over, both for the affected clients and for the fault itself */
   over: boolean;
   /** the same in a word */
   over_text: string;
-  /** from when to when, and for how long */
+  /** beginning, end and duration, in words */
   when: string;
-  /** when the fault itself began, apart from those who suffered from it */
+  /** beginning of the fault itself, apart from its effect on clients */
   fault_start: Moment;
-  /** when it was over; null where the capture does not show that */
+  /** end of the fault itself; null where the capture does not show that */
   fault_end: Moment | null;
-  /** how long after the begin of the fault the last client was served again, and how often the fault came where it came several times; empty where nobody stalled */
+  /** time from the beginning of the fault until the last client was served again, and how often the fault occurred, if several times; empty where nobody stalled */
   served_after: string;
-  /** how many clients stalled, or had to recover, and for how long */
+  /** number of clients that stalled, or had to recover, and for how long */
   who: string;
-  /** lines in the table of who stalled */
+  /** lines in the table of stalled clients */
   n_waits: number;
-  /** who stalled: the first 50 lines, those not over first, then the longest */
+  /** the first 50 lines of stalled clients, those not over first, then the longest */
   waits: Wait[];
-  /** its course in order of time; empty where nobody took over */
+  /** its course in order of time; empty where no other broker took over */
   course: CourseLine[];
-  /** restarts of the broker that it is, in words: when, how long, which release */
+  /** restarts of the broker that cause it, in words: time, duration, release */
   restarts: string[];
-  /** what followed from it */
+  /** consequences of the incident */
   followed: Consequence[];
-  /** the same, counted in one line; empty where nothing followed */
+  /** number of consequences of each kind in one line; empty without any */
   followed_text: string;
-  /** findings that are consequences of it and say more than it does: they are in findings.listed */
+  /** findings that are consequences of it and do not only repeat it: they are in findings.listed */
   finding_ids: string[];
   /** the first 20 of them */
   evidence: Proof[];
@@ -120,19 +120,19 @@ export interface Incident {
 
 /** the action that one owner should take */
 export interface OwnerAction {
-  /** who: operator of the brokers, operator of the network, owner of clients of a library */
+  /** the owner: operator of the brokers, operator of the network, owner of clients of a library */
   owner: string;
-  /** what to do, with the values that were seen */
+  /** what to do, with the observed values */
   text: string;
 }
 
 /** the time at which a fault began or ended, as far as packets show it */
 export interface Moment {
-  /** the first packet that shows that it had */
+  /** the first packet that shows that it had happened */
   by_ns: number;
-  /** when, after the capture's start; `a - b` where the two packets are apart: between them */
+  /** the time after the capture's start; `a - b` for a time between two packets */
   at: string;
-  /** the same as time of day (UTC) */
+  /** that time as time of day (UTC) */
   of_day: string;
   /** whether the two packets are apart */
   is_between: boolean;
@@ -144,13 +144,13 @@ export interface Wait {
   who: string;
   /** client */
   client_instance_id: string | null;
-  /** what it waited for: the service with its topic-partition, group or transactional id */
+  /** service that it waited for, with its topic-partition, group or transactional id */
   what: string;
-  /** since when it waited */
+  /** beginning of the wait */
   from_ns: number;
-  /** when the wait ended; null where it still waited */
+  /** end of the wait; null where it was not over */
   to_ns: number | null;
-  /** since when it waited, after the capture's start */
+  /** beginning of the wait, after the capture's start */
   at: string;
   /** the same as time of day (UTC) */
   of_day: string;
@@ -158,23 +158,23 @@ export interface Wait {
   lasted: string;
   /** over, still waiting, or that the client gave up or ended */
   state: string;
-  /** the same as a word: the first that one of these stalls had */
+  /** the outcome as a word: the first in the list that one of these stalls had */
   outcome: "still_open" | "gave_up" | "not_captured" | "served";
-  /** errors that they got */
+  /** errors in their responses */
   error_names: string[];
 }
 
 /** a step in the course of a failure, with the packet that shows it */
 export interface CourseLine {
-  /** the step, as in table incidents, in words */
+  /** name of the step, as in table incidents, in words */
   step: string;
-  /** when, after the capture's start */
+  /** time after the capture's start */
   at: string;
   /** the same as time of day (UTC) */
   of_day: string;
-  /** the packet; null where the capture does not show which */
+  /** packet that shows it; null where the capture does not show which */
   packet_no: number | null;
-  /** who did what */
+  /** what happened in the step */
   what: string;
 }
 
@@ -202,9 +202,9 @@ export interface Commands {
   explain: string;
   /** cuts its packets out; empty where there is neither */
   cut: string;
-  /** opens the piece in Wireshark; empty where there is neither */
+  /** opens the file with these packets in Wireshark; empty where there is neither */
   wireshark: string;
-  /** of what other ids these commands take; empty where there are none */
+  /** which other ids these commands take; empty where there are none */
   likewise: string;
 }
 
@@ -249,9 +249,9 @@ export interface Cluster {
 export interface Broker {
   /** node id */
   node_id: number;
-  /** addresses at which it answered, the commonest first */
+  /** addresses at which it answered, the most common first */
   addresses: string[];
-  /** what it advertises */
+  /** addresses that it advertises */
   advertised: string[];
   /** rack */
   rack: string | null;
@@ -285,7 +285,7 @@ export interface ErrorKind {
 
 /** bytes, packets and connections that the capture does not show in full */
 export interface DataQuality {
-  /** stream bytes that are no decoded frame, by reason */
+  /** stream bytes that are not decoded frames, by reason */
   undecoded: UndecodedReason[];
 }
 
@@ -303,15 +303,15 @@ export interface UndecodedReason {
 export interface Presence {
   /** whether the dataset has the table */
   present: boolean;
-  /** why it has not, and what to do */
+  /** why the dataset lacks it, and what to do */
   why_not: string | null;
 }
 
 /** requests over the capture, by family of APIs */
 export interface RequestRates {
-  /** how long each is */
+  /** length of each slot */
   slot_text: string;
-  /** families that sent requests */
+  /** families with requests */
   families: FamilyRates[];
 }
 
@@ -321,15 +321,15 @@ export interface FamilyRates {
   family: string;
   /** what its requests are for */
   title: string;
-  /** the same in a word */
+  /** title in one word */
   short_title: string;
   /** requests a second in the busiest slot */
   most_per_second: number;
   /** the longest 99th percentile of a slot */
   most_p99_ms: number | null;
-  /** the busiest slot, the slowest, and failures in words */
+  /** the slots with most requests and the longest latency, and failures, in words */
   text: string;
-  /** the slots in which requests were sent, by time */
+  /** slots with requests, by time */
   slots: RateSlot[];
 }
 
@@ -341,7 +341,7 @@ export interface RateSlot {
   to_ns: number;
   /** requests */
   n: number;
-  /** of them, those with an error code or without the answer that they expected */
+  /** number of them with an error code or without the expected response */
   n_failed: number;
   /** requests a second */
   per_second: number;
@@ -371,11 +371,11 @@ export interface LatencyPair {
   address: string | null;
   /** answered requests */
   n: number;
-  /** last byte of the request, or of the response before it, to first byte of the response, median */
+  /** last byte of the request, or of the previous response, to first byte of the response, median */
   broker_p50_us: number | null;
   /** 99th percentile */
   broker_p99_us: number | null;
-  /** wait for the response before it on the connection, median */
+  /** wait for the previous response on the connection, median */
   queued_p50_us: number | null;
   /** 99th percentile */
   queued_p99_us: number | null;
@@ -389,7 +389,7 @@ export interface LatencyPair {
 
 /** how fast each broker answered clients over the capture */
 export interface LatencyOverTime {
-  /** how long each is */
+  /** length of each slot */
   slot_text: string;
   /** brokers */
   n: number;
@@ -401,7 +401,7 @@ export interface LatencyOverTime {
 export interface BrokerOverTime {
   /** node id */
   node_id: number;
-  /** the slots in which requests were sent that it answered, by time */
+  /** slots with requests that it answered, by time */
   slots: LatencySlot[];
 }
 
@@ -423,7 +423,7 @@ export interface LatencySlot {
 
 /** how evenly partition leaders share the load */
 export interface Leaders {
-  /** the most loaded one's bytes over an even share: 1.0 is even */
+  /** bytes of the most loaded broker divided by an even share: 1.0 is even */
   skew: number | null;
   /** brokers by node id, at most 200 */
   listed: LeaderLoad[];
@@ -433,7 +433,7 @@ export interface Leaders {
 export interface LeaderLoad {
   /** node id */
   node_id: number;
-  /** partitions that it was seen to lead */
+  /** partitions of which it was the leader */
   n_partitions: number;
   /** Produce requests */
   n_produce: number;
@@ -463,9 +463,9 @@ export interface Restart {
   at: string;
   /** from down_ns to back_ns in words */
   lasted: string;
-  /** both in words, and whether it came back in KRaft mode or in ZooKeeper mode instead */
+  /** both releases in words, and whether it came back in another mode (KRaft or ZooKeeper) */
   release: string;
-  /** who waited and for how long, in words */
+  /** the clients that waited and for how long, in words */
   cost: string;
 }
 
@@ -473,7 +473,7 @@ export interface Restart {
 export interface AllClientTraffic {
   /** clients that sent or fetched */
   n: number;
-  /** clients, those that moved most first, at most 200 */
+  /** clients, those with most bytes first, at most 200 */
   listed: ClientTraffic[];
 }
 
@@ -495,9 +495,9 @@ export interface ProduceTraffic {
   n: number;
   /** records */
   n_records: number;
-  /** records a request */
+  /** records per request */
   records_a_request: number | null;
-  /** bytes a batch: one a partition and request */
+  /** bytes per batch: there is one per partition and request */
   bytes_a_batch: number | null;
   /** requests by acks */
   acks: Record<string, number>;
@@ -511,11 +511,11 @@ export interface FetchTraffic {
   n: number;
   /** records */
   n_records: number;
-  /** records a request */
+  /** records per request */
   records_a_request: number | null;
   /** responses without records */
   n_empty: number;
-  /** commonest max_wait_ms */
+  /** most common max_wait_ms */
   max_wait_ms: number | null;
 }
 
@@ -541,11 +541,11 @@ export interface RemovedUse {
   n: number;
   /** first request */
   first_ns: number;
-  /** client software, where ApiVersions says it */
+  /** client software, where ApiVersions has it */
   software_name: string | null;
   /** its version */
   software_version: string | null;
-  /** lowest version that 4.0 has; null where the API is gone */
+  /** lowest version in 4.0; null where the API was removed */
   lowest_in_4_0: number | null;
 }
 
@@ -561,25 +561,25 @@ export interface ServiceLevels {
 export interface ServiceLevel {
   /** topic */
   topic: string;
-  /** group; null where nobody is known to read it */
+  /** group; null where no reader is known */
   group_id: string | null;
-  /** minutes in which records of it went */
+  /** minutes in which records of it were written or read */
   n_minutes: number;
-  /** of them, minutes with a stall that concerns it */
+  /** number of them with a stall that concerns it */
   n_minutes_stalled: number;
-  /** minutes without a stall, of a hundred */
+  /** percentage of the minutes without a stall */
   available_percent: number;
   /** from the creation of a record to its acknowledgment, median */
   acked_p50_us: number | null;
   /** 99th percentile */
   acked_p99_us: number | null;
-  /** from there to its first fetch by the group, median */
+  /** from the acknowledgment to the first fetch by the group, median */
   fetched_p50_us: number | null;
   /** 99th percentile */
   fetched_p99_us: number | null;
-  /** records that the group had yet to fetch, at most */
+  /** greatest lag of the group, records */
   lag_max: number | null;
-  /** at the end */
+  /** lag at the end, records */
   lag_last: number | null;
 }
 
@@ -593,9 +593,9 @@ export interface Racks {
   n: number;
   /** the most bytes first, at most 100 */
   listed: CrossRackBytes[];
-  /** consumers that say their rack */
+  /** consumers that send their rack */
   n_readers: number;
-  /** those that read most outside of it first, at most 100 */
+  /** consumers, those that read most outside of their rack first, at most 100 */
   readers: RackReader[];
 }
 
@@ -613,7 +613,7 @@ export interface CrossRackBytes {
   client_ip: string | null;
   /** bytes that it sent */
   bytes_sent: number;
-  /** bytes that it got */
+  /** bytes that it received */
   bytes_received: number;
 }
 
@@ -629,7 +629,7 @@ export interface RackReader {
   bytes_inside: number;
   /** bytes of records that it read outside */
   bytes_outside: number;
-  /** whether client.rack does what it is for, or why not, in words */
+  /** whether client.rack has its intended effect, or why not, in words */
   what: string;
 }
 
@@ -643,7 +643,7 @@ export interface Security {
   n_denied: number;
   /** logins that failed */
   n_failed_logins: number;
-  /** the weakest first, at most 200 */
+  /** the least secure first, at most 200 */
   listed: WayIn[];
 }
 
@@ -667,9 +667,9 @@ export interface WayIn {
   n_failed_logins: number;
   /** operations that were denied */
   n_denied: number;
-  /** which: API and error */
+  /** denied operations: API and error */
   denied: string[];
-  /** what is weak about it, in words */
+  /** weaknesses, in words */
   weak: string[];
 }
 
@@ -700,7 +700,7 @@ export interface Start {
   repeated_steps: string[] | null;
   /** steps first taken before those that they depend on had succeeded */
   out_of_order_steps: string[] | null;
-  /** the first 60 and last 20 */
+  /** the first 60 and last 20 steps */
   steps: StartStep[];
   heading: string;
   ended: string;
@@ -953,11 +953,11 @@ export interface LagBand {
 export interface Findings {
   /** whether the dataset has the table */
   present: boolean;
-  /** why it has not, and what to do */
+  /** why the dataset lacks it, and what to do */
   why_not: string | null;
   /** findings */
   n: number;
-  /** findings, the gravest first, at most 200 */
+  /** findings, the most severe first, at most 200 */
   listed: Finding[];
   title: string;
   alone: number[];
@@ -967,27 +967,27 @@ export interface Findings {
 
 /** the result of a rule about one client, or about several clients for which it is the same */
 export interface Finding {
-  /** the diagnosis; of several rows the one that was seen most often */
+  /** id of the finding; of several rows the most frequent one */
   finding_id: string;
-  /** incident that it is a consequence of; null where it stands alone */
+  /** incident of which it is a consequence; null without one */
   incident_id: string | null;
-  /** rule that found it: `kafkascope rules` lists them */
+  /** rule of the finding: `kafkascope rules` lists all */
   rule: string;
   /** error (broken), warning (will break, or costs) or info (worth knowing) */
   severity: string;
   /** what was found */
   sentence: string;
-  /** the sentence of each row, where it stands for several */
+  /** the sentence of each row, where there are several */
   sentences: string[];
   /** what to change */
   advice: string | null;
-  /** what it is about: an address, group, topic-partition, transactional id, ... */
+  /** subject: an address, group, topic-partition, transactional id, ... */
   subject: string | null;
   /** client that it is about; null where it is about none or several */
   client_instance_id: string | null;
-  /** first of them */
+  /** first occurrence */
   first_ns: number | null;
-  /** last of them */
+  /** last occurrence */
   last_ns: number | null;
   /** how often, and from when to when */
   when: string;
