@@ -180,3 +180,17 @@ def test_sessions_that_were_not_renewed_are_one_incident_beside_what_was_lost_wi
     ended = kinds["session_ended"]
     assert (ended["subject"], ended["severity"], ended["n_stalls"]) == ("old-lib (10.0.1.20)", "warning", 3)
     assert "did not authenticate again within the 1 min 0 s that a SASL session lasts" in ended["sentence"]
+
+
+def test_long_polls_that_are_cut_are_no_failed_starts(dataset_of):
+    """The consumer connected again each time, and asked for the same offset."""
+    starts = pq.read_table(dataset_of("cut_while_it_waits") / "stories" / "startups").to_pylist()
+    assert len(starts) > 8
+    assert {row["outcome"] for row in starts} <= {"ready", "done"}
+
+
+def test_a_topic_that_comes_back_is_created_and_no_leader_of_it_moves(dataset_of):
+    rows = pq.read_table(dataset_of("topic_comes_back") / "stories" / "incidents").to_pylist()
+    assert [(row["kind"], row["subject"], row["severity"]) for row in rows] == [
+        ("topic_created", "old-report", "warning")
+    ] * 3

@@ -19,7 +19,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     if not failure.rebalances:
-        or_stopped = "" if failure.end_ns is not None else ", or its process stands still"
+        or_stopped = "" if failure.end_ns is not None else ", or its process is stopped"
         return (
             f"{failure.subject} asked for records late {times.of(failure)}: for most of the time in which they waited "
             "no Fetch was on the way for them, as where the application processes for long between two polls"
