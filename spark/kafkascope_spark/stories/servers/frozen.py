@@ -1,5 +1,6 @@
 """State `frozen`: the kernel of a server acknowledged data and accepted connections, while its process sent nothing."""
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
@@ -79,9 +80,11 @@ def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[i
 
 
 def _owes(server: ServerRecord, gap: Gap) -> bool:
-    """Whether a response was due in the gap, at any port of the process, that this could have given by itself."""
+    """Whether the process owed a response in the gap, at any of its ports, that it could have given without other
+    brokers. One that it has owed for long before, while it sent something else, does not show that it stalled later."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)
-    return server.runs("owed", "payload").has_packets(start + _LEAST_NS, end - _LEAST_NS)
+    owed = server.runs("owed", "payload").begun_by(Moment(end - _LEAST_NS, sys.maxsize))
+    return owed is not None and owed.first.ts_ns > start - _LEAST_NS and owed.last.ts_ns >= start + _LEAST_NS
 
 
 def _median_without(ordered: Sequence[int], value: int) -> float:

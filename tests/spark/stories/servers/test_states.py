@@ -171,6 +171,15 @@ def test_what_waits_at_another_port_proves_it_for_all_ports_of_the_process(trace
     assert found == [(host, "frozen", 10.0, 22.0) for host in "ab"]
 
 
+def test_a_process_that_goes_on_sending_heartbeats_while_it_owes_a_response_is_not_frozen(trace):
+    """Its disk hangs: it stalls for hardly longer than a second each time."""
+    trace.host("a")
+    trace.wait("a", 13.0, None, "request", request_id="a-1")
+    trace.payload((0.1, 10.8), (11.8, 12.8), *((at + 0.83, at + 0.83) for at in range(13, 59)))
+    trace.signs((11.1, 59.0), scope="owed", layer="payload")
+    assert {state for _, state, _, _ in trace.states()} == {"serving"}
+
+
 def test_whoever_is_served_shows_that_the_process_runs(trace):
     frozen(trace)
     trace.signs((15.0, 15.0), scope="process", layer="payload")
