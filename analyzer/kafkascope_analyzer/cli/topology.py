@@ -34,7 +34,7 @@ def topology(
     ] = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Show brokers, and how leaders and coordinators moved, or who they were at a time."""
+    """Show brokers, and how leaders and coordinators moved, or which they were at a time."""
     with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.report.model.restarts import load_history, load_upgrades
         from kafkascope_analyzer.report.model.topology import topology_model

@@ -205,7 +205,7 @@ def _confirmed(evidence: Evidence, endpoint: Endpoint) -> Node | None:
 
 
 def _named(nodes: frozenset[int]) -> str:
-    """`node 1`, `nodes 1, 2`."""
+    """Returns `node 1` or `nodes 1, 2`."""
     return ("node " if len(nodes) == 1 else "nodes ") + ", ".join(str(node) for node in sorted(nodes))
 
 

@@ -36,8 +36,8 @@ class TopicNames:
         return pc.coalesce(named, self.by_id(ids))
 
     def complete_coded(self, names: pa.DictionaryArray, ids: pa.DictionaryArray) -> pa.DictionaryArray:
-        """`complete` for dictionary-encoded names and ids: texts are looked up once for each entry of a dictionary, and
-        rows only by their codes."""
+        """Does the same as `complete` for dictionary-encoded names and ids: texts are looked up once for each entry of
+        a dictionary, and rows only by their codes."""
         if names.null_count == 0 and pc.index(names.dictionary, "").as_py() < 0:
             return names
         entries = pa.concat_arrays([_without_empty(names.dictionary), self.by_id(ids.dictionary)]).dictionary_encode()

@@ -76,7 +76,7 @@ def window_of(selection: Selection, first_ns: int) -> Window:
 
 
 def wider(window: Window, margin_ns: int) -> Window:
-    """The window with a margin on both sides."""
+    """Returns the window with a margin on both sides."""
     return window[0] - margin_ns, window[1] + margin_ns
 
 

@@ -94,7 +94,7 @@ class _Checked:
     crc32: int = 0
 
     def read(self, size: int) -> bytes:
-        """The next bytes."""
+        """Reads the next bytes."""
         part = self.file.read(size)
         self.crc32 = zlib.crc32(part, self.crc32)
         return part

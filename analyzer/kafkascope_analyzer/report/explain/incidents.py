@@ -54,7 +54,8 @@ def _who_stalled(incident: Incident, family: Family, facts: Facts) -> list[str]:
 
 
 def _stall(stall: Stall, facts: Facts) -> str:
-    """`worker-1 waited 29.1 s from 00:06.900 on to produce to clicks-0, until it was served`, without a full stop."""
+    """Returns `worker-1 waited 29.1 s from 00:06.900 on to produce to clicks-0, until it was served`, without a full
+    stop."""
     since = clock(stall.from_ns - facts.start_ns)
     lasted = span(1000 * stall.waited_ms)
     end = "and was served then" if stall.served is not False else "and gave up or ended"

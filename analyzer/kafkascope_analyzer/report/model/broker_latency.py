@@ -1,4 +1,4 @@
-"""How fast each broker answered each API, split into the broker's time and the network's.
+"""Latency of each broker for each API, split into the broker's time and the network's.
 
 broker: last byte of the request to first byte of the response, as the capture saw it, without the time for which the
 request waited for the previous response on its connection (`requests.broker_us`); queued: that waiting time. network:
@@ -31,7 +31,7 @@ class RoundTrip:
 
 @dataclass(frozen=True, slots=True)
 class LatencyPair:
-    """How fast a broker answered an API."""
+    """Latency of a broker for an API."""
 
     api_name: Annotated[str, "API"]
     node_id: Annotated[int | None, "node id of the broker"]
@@ -50,7 +50,7 @@ class LatencyPair:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLatency:
-    """How fast each broker answered each API."""
+    """Latency of each broker for each API."""
 
     brokers: Annotated[
         tuple[RoundTrip, ...], "round trips as the capture saw them, which are part of the broker's time"

@@ -1,4 +1,4 @@
-"""How each client sends and fetches: records a request, batch sizes, acks, compression, empty fetches.
+"""Produce and Fetch traffic of each client: records per request, batch sizes, acks, compression, empty fetches.
 
 A client is an address and a client id here, so that no stories are needed. A Produce request carries one batch per
 partition (Kafka 0.11 and later), so its bytes divided by its partitions are the batch size. Compression is known where
@@ -45,7 +45,7 @@ class FetchTraffic:
 
 @dataclass(frozen=True, slots=True)
 class ClientTraffic:
-    """How a client sends and fetches."""
+    """Produce and Fetch traffic of a client."""
 
     client_ip: Annotated[str | None, "address"]
     client_id: Annotated[str | None, "client id"]
@@ -62,7 +62,7 @@ class ClientTraffic:
 
 @dataclass(frozen=True, slots=True)
 class AllClientTraffic:
-    """How each client (address and client id) sends and fetches."""
+    """Produce and Fetch traffic of each client (address and client id)."""
 
     codecs_known: Annotated[bool, "whether compression was read (--record-batches)"]
     n: Annotated[int, "clients that sent or fetched"]

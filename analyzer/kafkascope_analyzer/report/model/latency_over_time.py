@@ -1,4 +1,4 @@
-"""How fast each broker answered clients, over the capture.
+"""Latency of each broker for clients over the capture.
 
 The capture's time is divided into N_SLOTS equal slots; a request belongs to the one in which it was sent, so that the
 latency of a request that waited for a broker shows where the waiting began. Requests that a broker holds on purpose and
@@ -53,7 +53,7 @@ class LatencySlot:
 
 @dataclass(frozen=True, slots=True)
 class BrokerOverTime:
-    """How fast a broker answered clients over the capture."""
+    """Latency of a broker for clients over the capture."""
 
     node_id: Annotated[int, "node id"]
     n: Annotated[int, "requests"]
@@ -62,7 +62,7 @@ class BrokerOverTime:
 
 @dataclass(frozen=True, slots=True)
 class LatencyOverTime:
-    """How fast each broker answered clients over the capture, without requests that a broker holds on purpose."""
+    """Latency of each broker for clients over the capture, without requests that a broker holds on purpose."""
 
     n_slots: Annotated[int, "equal slots into which the capture is divided"]
     slot_text: Annotated[str, "length of each slot"]

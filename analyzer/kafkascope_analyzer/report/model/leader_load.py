@@ -1,4 +1,4 @@
-"""How evenly the brokers that lead partitions share the clients' reads and writes."""
+"""Load of the partition leaders: how evenly they share the clients' reads and writes."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -31,7 +31,7 @@ class LeaderLoad:
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """How evenly partition leaders share the load."""
+    """Load of the partition leaders, and how evenly they share it."""
 
     n: Annotated[int, "brokers that clients wrote to or read from"]
     skew: Annotated[float | None, "bytes of the most loaded broker divided by an even share: 1.0 is even"]

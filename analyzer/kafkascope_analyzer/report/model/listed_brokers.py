@@ -1,4 +1,4 @@
-"""When brokers left the lists in Metadata responses, and came back.
+"""Brokers that left the lists in Metadata responses, and came back.
 
 Brokers learn of a change one after the other, so their lists disagree for a moment: an absence or presence shorter than
 DISAGREEMENT_NS is not counted as a change.

@@ -1,4 +1,4 @@
-"""How many requests of each family of APIs were sent over the capture, and how fast they were answered.
+"""Rate and latency of the requests of each family of APIs over the capture.
 
 The capture's time is divided into N_SLOTS equal slots; a request belongs to the slot in which it was sent, so that the
 latency of a request that waited for a broker to come back shows where it began to wait. Every request of the table

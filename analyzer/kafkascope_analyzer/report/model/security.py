@@ -1,4 +1,4 @@
-"""How clients connect and authenticate: the answer of the saved question `security-posture`."""
+"""Transport and authentication of clients: the answer of the saved question `security-posture`."""
 
 from dataclasses import dataclass
 from typing import Annotated

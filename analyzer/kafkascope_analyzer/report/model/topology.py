@@ -35,7 +35,7 @@ SAME_MOVE_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class CaptureTimes:
-    """When the capture began and ended."""
+    """Begin and end of the capture."""
 
     start_ns: int | None
     end_ns: int | None

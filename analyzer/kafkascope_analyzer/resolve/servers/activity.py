@@ -113,7 +113,8 @@ def _last_packets(hosts: ServerHosts, of_pairs: Ints) -> Ints:
 
 
 def _owed(waits: Waits, hosts: ServerHosts, end_ns: int) -> Runs:
-    """When a process with several servers owed a response that it could have given by itself, at any of them."""
+    """Returns the times in which a response was due at any server of a process with several servers, which could have
+    given it by itself."""
     several = np.bincount(hosts.server_process[np.unique(hosts.server[hosts.server >= 0])]) > 1
     is_owed = (waits.is_proof > 0) & (waits.layer != PACKETS) & (waits.layer != DELIVERY) & several[waits.process]
     mine = waits.taken(np.flatnonzero(is_owed))

@@ -1,5 +1,5 @@
-"""When packets between a host and a server took up to 220 ms longer than usual: whatever one side sent, its
-acknowledgments were later than they had ever to be.
+"""Finds times in which packets between a host and a server took up to 220 ms longer than usual: all acknowledgments of
+one side's packets were later than they need to be.
 
 A kernel acknowledges by itself, so that a busy process delays no acknowledgment beyond the time that its kernel waits
 for something to send (40 ms on Linux, up to 200 ms elsewhere); where the way is longer, no acknowledgment is sooner
@@ -27,19 +27,20 @@ Bools = NDArray[np.bool_]
 
 MOST_CELLS = 2 << 20
 LEAST_RAISED_NS, LEAST_TIMES = 20_000_000, 3
-"""By so much, and so many times, the shortest time of a slice is above the usual. Schedulers and queues of a busy host
-cost some milliseconds."""
+"""A slice is late when its shortest time is at least this much above the usual, and at least this many times as long:
+schedulers and queues of a busy host cost some milliseconds."""
 LEAST_BEYOND_NS = 10_000_000
-"""By so much it is above what the kernel may wait: its timers are late by a few milliseconds."""
+"""Excess of a late time over the time that the kernel may wait: its timers are late by a few milliseconds."""
 MOSTLY = 0.7
-"""Share of the rise by which acknowledgments that a kernel delays are later than they usually are."""
+"""Share of the rise by which delayed acknowledgments of the kernel must be later than they usually are."""
 LEAST_SLICES, LEAST_ACKNOWLEDGED, MOST_APART = 3, 10, 5
-"""So many slices, with so many acknowledgments in all; and how many slices without any may lie between two of them."""
+"""Fewest late slices of a run, fewest acknowledgments in them, and most slices without any between two of them."""
 LEAST_USUAL = 4
-"""Slices of one direction by which the usual is known."""
+"""Fewest slices of one direction from which the usual time is computed."""
 LEAST_DELAYED, LEAST_DELAY_NS, MOST_DELAY_NS = 5, 20_000_000, 200_000_000
-"""How long a kernel waits is known where so many slices have acknowledgments that it delayed by so much; else it may be
-as long as any kernel does (RFC 9293 allows 500 ms, Linux, Windows and BSD take 200 ms at most)."""
+"""A kernel's own delay is known from at least this many slices with acknowledgments that it delayed by at least this
+long; otherwise the longest delay of any kernel is assumed (RFC 9293 allows 500 ms, Linux, Windows and BSD take 200 ms
+at most)."""
 DELAY_ROWS = pa.schema(
     [
         ("key", pa.string()),
@@ -59,7 +60,7 @@ DELAY_ROWS = pa.schema(
 
 
 class _Rows(NamedTuple):
-    """Spilled rows of ACK_TIMES: of which way (pair and sender), connection and slice, and their columns."""
+    """Spilled rows of ACK_TIMES: way (pair and sender), connection and slice of each, and their columns."""
 
     way: Ints
     conn: Ints
@@ -74,8 +75,8 @@ class _Rows(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """What is known of each way and slice in which something was acknowledged, in this order: how much, the shortest
-    time, and the longest of an acknowledgment without payload (0: none)."""
+    """Totals of each way and slice with acknowledgments, in this order: their number, the shortest time, and the
+    longest time of an acknowledgment without payload (0: none)."""
 
     way: Ints
     slice: Ints
@@ -85,8 +86,8 @@ class _Cells(NamedTuple):
 
 
 def raised_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
-    """One row per stretch of time, host, server and direction (DELAY_ROWS): the first packet that was acknowledged late
-    and the last acknowledgment, how many there were, the middle one of the shortest times of slices, and on how many
+    """Returns one row per span of time, host, server and direction (DELAY_ROWS): the first packet that was acknowledged
+    late and the last acknowledgment, their number, the median of the shortest times of slices, and the number of
     connections."""
     slices = _Slices(hosts, capture_ns)
     cells = slices.cells()
@@ -105,7 +106,7 @@ def raised_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
 
 
 class _Slices:
-    """Slices of time of a capture, and what was acknowledged in them."""
+    """Time slices of a capture, and the acknowledgments in them."""
 
     def __init__(self, hosts: ServerHosts, capture_ns: tuple[int, int]) -> None:
         self._hosts = hosts
@@ -117,7 +118,7 @@ class _Slices:
         self.length_ns = self._size * SLICE_NS
 
     def rows(self) -> Iterator[_Rows]:
-        """The spilled rows, batch by batch."""
+        """Yields the spilled rows, batch by batch."""
         for spill, first in self._hosts.first_row.items():
             for rows in read_spill(spill, ACK_TIMES, ["conn", "side", *ACK_TIME_COLUMNS]):
                 conn = rows["conn"].to_numpy() + first
@@ -130,7 +131,7 @@ class _Slices:
                 yield _Rows(*(column[pair >= 0] for column in (way, conn, at, *columns)))
 
     def cells(self) -> _Cells:
-        """The rows of each way and slice together."""
+        """Returns the totals of each way and slice."""
         shape = self.n_ways * self.n
         n, most = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         least = np.full(shape, np.iinfo(np.int64).max)
@@ -144,7 +145,8 @@ class _Slices:
 
 
 def _is_late(hosts: ServerHosts, cells: _Cells) -> Bools:
-    """Which slices have late acknowledgments alone, later than the kernel that acknowledges explains."""
+    """Returns a mask of the slices in which all acknowledgments were late, later than the delay of the acknowledging
+    kernel explains."""
     n_ways = len(hosts.pair_server) * len(SENDERS)
     size = np.bincount(cells.way, minlength=n_ways)
     usual = _quantile(cells.way, cells.least_ns, n_ways, 0.25)
@@ -158,7 +160,7 @@ def _is_late(hosts: ServerHosts, cells: _Cells) -> Bools:
 
 
 def _delays(hosts: ServerHosts, cells: _Cells, is_usual: Bools) -> Ints:
-    """For each cell how long the kernel that acknowledges usually delays an acknowledgment."""
+    """Returns for each cell the usual delay of the acknowledging kernel."""
     addresses: dict[str, int] = {}
     of_host = np.array([addresses.setdefault(host, len(addresses)) for host in hosts.hosts], np.int64)
     of_server = np.array([addresses.setdefault(end[0], len(addresses)) for end in hosts.servers], np.int64)
@@ -172,7 +174,7 @@ def _delays(hosts: ServerHosts, cells: _Cells, is_usual: Bools) -> Ints:
 
 
 def _quantile(subject: Ints, values: Ints, n_subjects: int, share: float) -> Ints:
-    """A quantile of the values of each subject; 0 where it has none."""
+    """Returns a quantile of the values of each subject; 0 where it has none."""
     order = np.lexsort((values, subject))
     size = np.bincount(subject, minlength=n_subjects)
     starts = np.cumsum(size) - size
@@ -181,7 +183,8 @@ def _quantile(subject: Ints, values: Ints, n_subjects: int, share: float) -> Int
 
 
 def _runs(cells: _Cells, is_late: Bools) -> Ints:
-    """The run of late slices that each cell is in, or -1: runs without enough of them are none."""
+    """Returns the run of late slices to which each cell belongs, or -1. Runs with too few slices or acknowledgments do
+    not count."""
     follows = np.zeros(len(is_late), np.bool_)
     follows[1:] = is_late[:-1] & (np.diff(cells.way) == 0) & (np.diff(cells.slice) <= MOST_APART + 1)
     number = np.cumsum(is_late & ~follows) - 1
@@ -195,7 +198,7 @@ def _runs(cells: _Cells, is_late: Bools) -> Ints:
 
 
 class _Ends:
-    """Of each run the row that begins first and the one that ends last, and on which connections it is."""
+    """The first row and the last row of each run, and its connections."""
 
     def __init__(self) -> None:
         self._rows: _Rows | None = None
@@ -203,7 +206,7 @@ class _Ends:
         self._connections: Ints = np.empty((0, 2), np.int64)
 
     def take(self, rows: _Rows, run: Ints) -> None:
-        """Takes rows. run: that each is in, or -1."""
+        """Takes rows. run: the run of each row, or -1."""
         at = np.flatnonzero(run >= 0)
         if not len(at):
             return
@@ -216,7 +219,7 @@ class _Ends:
         self._rows, self._run = _Rows(*(column[kept] for column in joined)), run[kept]
 
     def of_runs(self) -> tuple[_Rows, _Rows, Ints]:
-        """The rows that begin first and those that end last, and the number of connections, of each run."""
+        """Returns the first and the last row of each run, and its number of connections."""
         assert self._rows is not None
         first, last = _first_of_each(self._run, self._rows.first_ns), _first_of_each(self._run, -self._rows.last_ns)
         begins, ends = (_Rows(*(column[at] for column in self._rows)) for at in (first, last))
@@ -224,14 +227,14 @@ class _Ends:
 
 
 def _first_of_each(subject: Ints, values: Ints) -> Ints:
-    """The row with the smallest value of each subject."""
+    """Returns the row with the smallest value of each subject."""
     order = np.lexsort((values, subject))
     is_first = np.append(True, np.diff(subject[order]) != 0)
     return np.asarray(order[is_first], np.int64)
 
 
 def _table(hosts: ServerHosts, cells: _Cells, run: Ints, ends: _Ends, slice_ns: int) -> pa.Table:
-    """The rows of the runs. run: of each cell; slice_ns: length of a slice."""
+    """Returns the rows of the runs. run: the run of each cell; slice_ns: length of a slice."""
     chosen = np.flatnonzero(run >= 0)
     first, last, n_connections = ends.of_runs()
     pair, sender = first.way // len(SENDERS), first.way % len(SENDERS)

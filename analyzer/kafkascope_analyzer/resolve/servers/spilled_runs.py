@@ -61,7 +61,7 @@ def spilled_runs(hosts: ServerHosts) -> Iterator[SpilledRuns]:
 
 
 class Activity:
-    """When servers and hosts sent packets, put together over all connections.
+    """Times in which servers and hosts sent packets, joined over all connections.
 
     served, listeners   payload of each server to anybody; of all servers of each process
     sent   packets and payload of each process, also to other servers

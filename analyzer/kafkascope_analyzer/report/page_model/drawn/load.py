@@ -45,7 +45,7 @@ class PageRequestRates(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageBrokerLatency(Part):
-    """How fast each broker answered each API."""
+    """Latency of each broker for each API."""
 
     SOURCE: ClassVar[type] = BrokerLatency
     n: int
@@ -54,7 +54,7 @@ class PageBrokerLatency(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageBrokerOverTime(Part):
-    """How fast a broker answered clients over the capture."""
+    """Latency of a broker for clients over the capture."""
 
     SOURCE: ClassVar[type] = BrokerOverTime
     node_id: int
@@ -63,7 +63,7 @@ class PageBrokerOverTime(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageLatencyOverTime(Part):
-    """How fast each broker answered clients over the capture."""
+    """Latency of each broker for clients over the capture."""
 
     SOURCE: ClassVar[type] = LatencyOverTime
     slot_text: str
@@ -86,7 +86,7 @@ class PageLeaderLoad(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageLeaders(Part):
-    """How evenly partition leaders share the load."""
+    """Load of the partition leaders, and how evenly they share it."""
 
     SOURCE: ClassVar[type] = Leaders
     skew: float | None
@@ -120,7 +120,7 @@ class PageFetchTraffic(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageClientTraffic(Part):
-    """How a client sends and fetches."""
+    """Produce and Fetch traffic of a client."""
 
     SOURCE: ClassVar[type] = ClientTraffic
     client_ip: str | None
@@ -131,7 +131,7 @@ class PageClientTraffic(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageAllClientTraffic(Part):
-    """How each client (address and client id) sends and fetches."""
+    """Produce and Fetch traffic of each client (address and client id)."""
 
     SOURCE: ClassVar[type] = AllClientTraffic
     n: int

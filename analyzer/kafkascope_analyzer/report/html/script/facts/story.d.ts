@@ -353,7 +353,7 @@ export interface RateSlot {
   text: string;
 }
 
-/** how fast each broker answered each API */
+/** latency of each broker for each API */
 export interface BrokerLatency {
   /** pairs of API and broker */
   n: number;
@@ -361,7 +361,7 @@ export interface BrokerLatency {
   listed: LatencyPair[];
 }
 
-/** how fast a broker answered an API */
+/** latency of a broker for an API */
 export interface LatencyPair {
   /** API */
   api_name: string;
@@ -387,7 +387,7 @@ export interface LatencyPair {
   max_us: number | null;
 }
 
-/** how fast each broker answered clients over the capture */
+/** latency of each broker for clients over the capture */
 export interface LatencyOverTime {
   /** length of each slot */
   slot_text: string;
@@ -397,7 +397,7 @@ export interface LatencyOverTime {
   listed: BrokerOverTime[];
 }
 
-/** how fast a broker answered clients over the capture */
+/** latency of a broker for clients over the capture */
 export interface BrokerOverTime {
   /** node id */
   node_id: number;
@@ -421,7 +421,7 @@ export interface LatencySlot {
   when: string;
 }
 
-/** how evenly partition leaders share the load */
+/** load of the partition leaders, and how evenly they share it */
 export interface Leaders {
   /** bytes of the most loaded broker divided by an even share: 1.0 is even */
   skew: number | null;
@@ -469,7 +469,7 @@ export interface Restart {
   cost: string;
 }
 
-/** how each client (address and client id) sends and fetches */
+/** produce and Fetch traffic of each client (address and client id) */
 export interface AllClientTraffic {
   /** clients that sent or fetched */
   n: number;
@@ -477,7 +477,7 @@ export interface AllClientTraffic {
   listed: ClientTraffic[];
 }
 
-/** how a client sends and fetches */
+/** produce and Fetch traffic of a client */
 export interface ClientTraffic {
   /** address */
   client_ip: string | null;
