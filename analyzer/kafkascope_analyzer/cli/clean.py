@@ -11,9 +11,10 @@ from kafkascope_analyzer.cli.options import DatasetUri, Temporary
 
 def clean(
     dataset: DatasetUri,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also the files of runs that may still be at work; these fail then.")
+        bool,
+        typer.Option("--force", help="Also remove the files of runs that may still be running; those runs then fail."),
     ] = False,
     temporary: Temporary = None,
 ) -> None:

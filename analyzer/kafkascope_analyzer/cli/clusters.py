@@ -14,7 +14,7 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="NAME",
-        help="Only this cluster, of a dataset that has several: its name, cluster id, or the address of a server.",
+        help="Only this cluster of a dataset with several: its name, cluster id, or the address of a server.",
         show_default=False,
     ),
 ]

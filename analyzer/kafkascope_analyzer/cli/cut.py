@@ -27,9 +27,9 @@ class CutArguments:
         list[str],
         typer.Argument(
             metavar="CAPTURE|OUT.kscope",
-            help="A dataset, whose captures are found by themselves, or captures: files, directories, globs, or - for "
-            "standard input. Without a dataset, times, packet numbers and addresses are looked for in the packets; for "
-            "any other selection the captures are read into a temporary dataset first.",
+            help="A dataset, whose captures are then found automatically, or captures: files, directories, globs, "
+            "or - for standard input. Without a dataset, times, packet numbers and addresses are searched in "
+            "the packets; for any other selection the captures are read into a temporary dataset first.",
             show_default=False,
         ),
     ]
@@ -45,7 +45,9 @@ class CutArguments:
     ] = None
     capture: Annotated[
         _Names,
-        typer.Option("--capture", metavar="PATH", help="Where a capture of the dataset is now, if it was moved."),
+        typer.Option(
+            "--capture", metavar="PATH", help="The present place of a capture of the dataset, if it was moved."
+        ),
     ] = None
     client: Annotated[
         _Names, typer.Option("--client", metavar="NAME", help="Connections of a client id or client_instance_id.")
@@ -62,13 +64,22 @@ class CutArguments:
     request: Annotated[_Names, typer.Option("--request", metavar="REQUEST_ID", help="This request.")] = None
     group: Annotated[_Names, typer.Option("--group", metavar="NAME", help="Requests of this group.")] = None
     topic: Annotated[_Names, typer.Option("--topic", metavar="NAME", help="Requests that name this topic.")] = None
-    finding: Annotated[_Names, typer.Option("--finding", metavar="ID", help="What proves this finding.")] = None
-    recovery: Annotated[_Names, typer.Option("--recovery", metavar="ID", help="This episode of recoveries.")] = None
-    startup: Annotated[_Names, typer.Option("--startup", metavar="ID", help="This start of startups.")] = None
-    incident: Annotated[
-        _Names, typer.Option("--incident", metavar="ID", help="What proves this incident and its stalls.")
+    finding: Annotated[
+        _Names, typer.Option("--finding", metavar="ID", help="The requests and connections that prove this finding.")
     ] = None
-    stall: Annotated[_Names, typer.Option("--stall", metavar="ID", help="What proves this stall.")] = None
+    recovery: Annotated[
+        _Names, typer.Option("--recovery", metavar="ID", help="The connections of this recovery, during it.")
+    ] = None
+    startup: Annotated[
+        _Names, typer.Option("--startup", metavar="ID", help="The connections of this start, during it.")
+    ] = None
+    incident: Annotated[
+        _Names,
+        typer.Option(
+            "--incident", metavar="ID", help="The requests and connections that prove this incident and its stalls."
+        ),
+    ] = None
+    stall: Annotated[_Names, typer.Option("--stall", metavar="ID", help="The requests that prove this stall.")] = None
     packets: Annotated[
         str | None,
         typer.Option(
@@ -84,22 +95,29 @@ class CutArguments:
         typer.Option(
             "--margin",
             metavar="DURATION",
-            help="Before and after what is selected, as 500ms, 2s or 1min (a number alone: seconds), a day at most.",
+            help="Time to add before and after the selection, such as 500ms, 2s or 1min (a number alone: seconds),"
+            " a day at most.",
         ),
     ] = "0"
     whole_connections: Annotated[
-        bool, typer.Option("--whole-connections", help="All of each connection that something is selected of.")
+        bool,
+        typer.Option(
+            "--whole-connections",
+            help="Every selected connection as a whole, even where only a part of it is selected.",
+        ),
     ] = False
     comments: Annotated[
         bool,
-        typer.Option("--comments/--no-comments", help="Say on packets which request or error begins there."),
+        typer.Option(
+            "--comments/--no-comments", help="Add comments to packets about the request or error that begins there."
+        ),
     ] = True
     with_secrets: Annotated[
         bool,
         typer.Option(
             "--with-secrets",
-            help="Copy packets as they were captured. Without it, messages that may hold passwords, tokens or "
-            "configurations become zeros behind their headers, as does what did not decode.",
+            help="Copy packets as they were captured. Without it, messages that may contain passwords, tokens or "
+            "configurations become zeros after their headers, as do bytes that did not decode.",
         ),
     ] = False
     redact: Annotated[
@@ -107,9 +125,9 @@ class CutArguments:
         typer.Option(
             "--redact",
             metavar="KEYFILE",
-            help="Pseudonyms for addresses, and payload without content: a piece for strangers. Of messages the sizes, "
-            "APIs, versions and correlation ids stay. The key file resolves them (kafkascope resolve); a new one is "
-            "made where there is none. Keep it secret.",
+            help="Replace addresses by pseudonyms and payload by zeros, for a file that strangers may see. Sizes, "
+            "APIs, versions and correlation ids of messages stay. The key file resolves the pseudonyms "
+            "(kafkascope resolve); a new one is made where there is none. Keep it secret.",
             show_default=False,
         ),
     ] = None
@@ -118,7 +136,8 @@ class CutArguments:
         typer.Option(
             "--tls-keylog",
             metavar="FILE",
-            help="With --with-secrets: key log of which the secrets of the piece's own TLS sessions are put into it.",
+            help="With --with-secrets: key log from which the secrets of the TLS sessions in the file are copied "
+            "into it.",
             show_default=False,
         ),
     ] = None

@@ -45,7 +45,7 @@ class DiffArguments:
         typer.Option(
             "--other-cluster",
             metavar="NAME",
-            help="The cluster of B, where it is another one than that of A. [default: --cluster]",
+            help="The cluster of B, if it is not the same as that of A. [default: --cluster]",
             show_default=False,
         ),
     ] = None

@@ -50,8 +50,8 @@ def export(
             metavar="SECONDS",
             min=1,
             max=86_400,
-            help="Of openmetrics and grafana: time between two samples. [default: 1 to 3600, so that 600 cover the "
-            "capture]",
+            help="For openmetrics and grafana: time between two samples. [default: 1 to 3600, so that 600 cover "
+            "the capture]",
             show_default=False,
         ),
     ] = None,
@@ -60,12 +60,13 @@ def export(
         typer.Option(
             "--to",
             metavar="PLACE",
-            help="Of delta: a folder or URI. Of iceberg: a folder, or CATALOG.NAMESPACE of pyiceberg's configuration.",
+            help="For delta: a folder or URI. For iceberg: a folder, or CATALOG.NAMESPACE of pyiceberg's "
+            "configuration.",
             show_default=False,
         ),
     ] = None,
     exchanges: Annotated[
-        bool, typer.Option("--exchanges", help="Of otlp: also a span for each request with its response.")
+        bool, typer.Option("--exchanges", help="For otlp: also a span for each request with its response.")
     ] = False,
 ) -> None:
     """Write a dataset for other systems: Prometheus, OpenTelemetry, Grafana, Zeek, Delta Lake, Iceberg.

@@ -47,11 +47,11 @@ Append = Annotated[
     bool,
     typer.Option(
         "--append",
-        help="Extend the dataset of -o by the captures that it does not hold yet; where there is none, begin one that "
-        "can be extended.",
+        help="Extend the dataset of -o by the captures that it does not have yet; where there is none, make "
+        "one that can be extended.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no notes; errors still show.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no progress and no notes; errors are still printed.")]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="How the result is written on standard output: rich, plain (ASCII) or json.")
 ]
@@ -78,8 +78,8 @@ Stall = Annotated[
     typer.Option(
         "--stall",
         metavar="DURATION",
-        help="Waits from this length on are stalls, as 500ms, 2s or 1min (a number alone: seconds); 500ms is the "
-        "shortest. [default: 1s]",
+        help="Shortest wait that is a stall, such as 500ms, 2s or 1min (a number alone: seconds); at least "
+        "500ms. [default: 1s]",
         show_default=False,
     ),
 ]
@@ -101,7 +101,8 @@ Jobs = Annotated[
         min=1,
         max=256,
         metavar="N",
-        help="Processes, or on Spark buckets; results are the same for any number. [default: the cores there are]",
+        help="Number of processes, or of buckets on Spark; results are the same for any number. [default: "
+        "number of cores]",
         show_default=False,
     ),
 ]
@@ -127,7 +128,7 @@ RecordBatches = Annotated[
     bool,
     typer.Option(
         "--record-batches",
-        help="Also write the table record_batches: a row per record batch, its checksum proved.",
+        help="Also write the table record_batches: a row per record batch, with its checksum verified.",
     ),
 ]
 Records = Annotated[
@@ -160,8 +161,8 @@ FailOn = Annotated[
     Severity | None,
     typer.Option(
         "--fail-on",
-        help="End with exit code 1 where the verdict counts anything of this severity or worse: an incident, stall, "
-        "failed start or a finding.",
+        help="End with exit code 1 where anything of this severity or worse counts towards the verdict: an "
+        "incident, stall, failed start or finding.",
         show_default=False,
     ),
 ]
@@ -170,7 +171,7 @@ Ignore = Annotated[
     typer.Option(
         "--ignore",
         metavar="RULE",
-        help="A rule whose findings do not count and do not show; may be repeated. kafkascope rules lists them.",
+        help="A rule whose findings are neither counted nor shown; may be repeated. kafkascope rules lists the rules.",
         show_default=False,
     ),
 ]

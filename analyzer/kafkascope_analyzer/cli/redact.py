@@ -69,7 +69,9 @@ def redact(
 
 def resolve(
     key: Annotated[Path, typer.Argument(metavar="KEYFILE", help="The key file of kafkascope redact.")],
-    names: Annotated[list[str], typer.Argument(metavar="PSEUDONYM...", help="What a redacted dataset shows.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="PSEUDONYM...", help="Pseudonyms that a redacted dataset shows.")
+    ],
 ) -> None:
     """Print the originals of pseudonyms of a redacted dataset."""
     with exit_codes():

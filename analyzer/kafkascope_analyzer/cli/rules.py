@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Name = Annotated[
     str | None,
     typer.Argument(
-        metavar="[NAME]", help="A rule or a kind of incident, by name: all of its page.", show_default=False
+        metavar="[NAME]", help="A rule or a kind of incident, by name: print its whole page.", show_default=False
     ),
 ]
 

@@ -63,7 +63,7 @@ class SqlArguments:
         typer.Option(
             "--owners",
             metavar="FILE",
-            help="Who owns what: lines `owner: glob` of client ids, principals, groups or addresses; for topic-users.",
+            help="File of owners: lines `owner: glob` of client ids, principals, groups or addresses; for topic-users.",
             show_default=False,
         ),
     ] = None

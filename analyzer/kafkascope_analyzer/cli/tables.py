@@ -21,14 +21,14 @@ _UNITS = {"_ns": "ns", "_us": "µs", "_ms": "ms", "_bytes": "bytes", "_ts": "UTC
 
 def tables(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="A table, as requests or clients.", show_default=False)
+        str | None, typer.Argument(metavar="[TABLE]", help="A table, such as requests or clients.", show_default=False)
     ] = None,
     search: Annotated[
         str | None,
         typer.Option(
             "--search",
             metavar="WORDS",
-            help="List the columns, tables and views that have these words in their names, sentences or values.",
+            help="List the columns, tables and views that have these words in their names, descriptions or values.",
             show_default=False,
         ),
     ] = None,
