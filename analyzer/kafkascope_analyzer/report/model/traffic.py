@@ -40,7 +40,7 @@ REPORT_VERSION = 1
 _TABLES = [CAPTURES, CONNECTIONS, ERRORS, OUT_OF_RANGE, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY]
 _TABLES += [PARTITIONS, UNDECODED, CLIENTS, PARTITION_FLOW, STALLS, TRANSACTIONS]
 _MEMORY, _THREADS = "1GB", 2
-"""Of a query: the report of a large capture takes no more memory than that of a small one, on any machine."""
+"""Limits of a query, so that the report of a large capture takes no more memory than that of a small one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _MOST_SLICES = 60
 _END = np.iinfo(np.int64).max
 _NO_ROWS: Block = {BATCHES: [], FETCHED: []}
 _STRADDLING_NS = 1_000_000_000
-"""How much later than its time, at most as a rule, a response is read that begins in one block and ends in the next."""
+"""A response that begins in one block and ends in the next is read at most this long after its own time, as a rule."""
 
 
 def slice_length_ns(capture_ns: int) -> int:
