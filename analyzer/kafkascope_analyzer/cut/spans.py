@@ -75,7 +75,7 @@ class SpanIndex:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Returns the first start and the last end; an empty span where there are none."""
+        """The first start and the last end; an empty span where there are none."""
         if not len(self._spans):
             return 0, -1
         return int(self._spans.start_ns.min()), int(self._spans.end_ns.max())

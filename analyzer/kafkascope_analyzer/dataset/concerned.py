@@ -126,7 +126,7 @@ class Tables(Protocol):
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> Iterator[pa.RecordBatch]:
-        """Returns the table's rows that match the filter, with these columns."""
+        """Yields the table's rows that match the filter, with these columns."""
 
 
 class Concerned:

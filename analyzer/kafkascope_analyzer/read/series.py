@@ -80,7 +80,7 @@ class SeriesFinder:
 
     @property
     def last_paths(self) -> list[str]:
-        """Returns the path of the last file of each series."""
+        """The path of the last file of each series."""
         return [last.path for last in self._series]
 
     def ended(self, series: int, info: CaptureInfo) -> None:

@@ -214,15 +214,15 @@ class TraceModel:
         """rows about the cluster, not about one client"""
 
     def clients(self) -> Iterator[TraceClient]:
-        """Returns the clients, by the time they were first seen."""
+        """Yields the clients, by the time they were first seen."""
         return select_each(self._database, _CLIENTS, TraceClient) if self._database.has("clients") else iter(())
 
     def connections(self) -> Iterator[TraceConnection]:
-        """Returns all connections by time."""
+        """Yields all connections by time."""
         return select_each(self._database, _CONNECTIONS, TraceConnection)
 
     def requests(self) -> Iterator[TraceRequest]:
-        """Returns all requests by time."""
+        """Yields all requests by time."""
         joined = self._database.has("recovery_steps")
         words = {"recoveries": "found", "join": _RECOVERIES_OF_REQUESTS} if joined else {"recoveries": "[]", "join": ""}
         words["columns"] = column_names(TraceRequest)
@@ -245,19 +245,19 @@ class TraceModel:
         return [first_ns, *sorted({int(ns) for ns in inner if first_ns < ns <= last_ns}), last_ns + 1]
 
     def starts(self) -> Iterator[TraceStart]:
-        """Returns the starts by time."""
+        """Yields the starts by time."""
         return self._story("startups", _STARTS, TraceStart)
 
     def start_steps(self) -> Iterator[TraceStep]:
-        """Returns the steps of all starts by time."""
+        """Yields the steps of all starts by time."""
         return self._story("startups", _STEPS, TraceStep)
 
     def recoveries(self) -> Iterator[TraceRecovery]:
-        """Returns the recoveries by time."""
+        """Yields the recoveries by time."""
         return self._story("recoveries", _RECOVERIES, TraceRecovery)
 
     def connection_steps(self) -> Iterator[ConnectionStep]:
-        """Returns the steps of recoveries that only connections show, by time."""
+        """Yields the steps of recoveries that only connections show, by time."""
         return self._story("recovery_steps", _CONNECTION_STEPS, ConnectionStep)
 
     def _story(self, table: str, query: str, kind: type[T]) -> Iterator[T]:

@@ -218,7 +218,7 @@ def _alike(cause: Cause) -> Iterator[str]:
 
 
 def _cause_sentences(cause: Cause, start_ns: int) -> list[str]:
-    """Yields what the recoveries of a cause have in common, before the worst of them."""
+    """Returns what the recoveries of a cause have in common, before the worst of them."""
     lasted = span((cause.end_ns - cause.start_ns) // 1000)
     recoveries = count(cause.n_recoveries, "recovery", "recoveries")
     since = f"{absolute(cause.start_ns)} ({clock(cause.start_ns - start_ns)} into the capture)"

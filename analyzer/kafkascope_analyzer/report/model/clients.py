@@ -270,7 +270,7 @@ def _counted(dataset: Dataset, found: Iterable[Client]) -> Iterator[Client]:
 
 
 def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> Iterable[Client]:
-    """Returns the clients with their connections, starts, loops and recoveries."""
+    """Yields the clients with their connections, starts, loops and recoveries."""
     ids = [client.client_instance_id for client in chosen]
     connections = _connections(dataset, [c for name in ids for c in conn_ids[name][:MOST_CONNECTIONS]])
     starts = grouped(starts_in_order(dataset, ids), lambda start: start.client_instance_id)

@@ -149,7 +149,7 @@ class _Seen:
 
     @cached_property
     def ends_of_client(self) -> dict[int, set[Endpoint]]:
-        """Returns the addresses that each client talks to."""
+        """The addresses that each client talks to."""
         found: dict[int, set[Endpoint]] = defaultdict(set)
         for client, end in _distinct_pairs(self.client, self.end)[0].tolist():
             found[client].add(self.ends[end])
