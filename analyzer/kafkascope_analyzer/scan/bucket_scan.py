@@ -37,6 +37,7 @@ from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.scan.liveness_spans import spill_spans
 from kafkascope_analyzer.scan.message_rows import NamedPartitions, RequestRows, ResponseRows, with_frames
 from kafkascope_analyzer.scan.messages import MessageWriters
+from kafkascope_analyzer.scan.muted_connections import MutedConnections
 from kafkascope_analyzer.scan.named_in_parts import NAMED, named_in_part
 from kafkascope_analyzer.scan.offsets_in_parts import OFFSETS, offsets_in_part
 from kafkascope_analyzer.scan.partitions import spill_name
@@ -89,6 +90,7 @@ _STATE = (
     "_consumers",
     "_batches",
     "_clocks",
+    "_muted",
     "dns",
     "ledger",
     "_undecoded",
@@ -142,6 +144,7 @@ class BucketScan:
         self._servers: dict[tuple[int, int, int], int] = {}
         """Numbers of servers with facts about a cluster whose id was not known yet."""
         self._consumers, self._batches, self._clocks = FetchRuns(), ProducedBatches(), ClockSamples()
+        self._muted = MutedConnections()
         self.dns = DnsExchanges()
         self.ledger = Ledger()
         self._undecoded = Growing(np.int64)
@@ -279,9 +282,10 @@ class BucketScan:
         self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
         self.ledger.decoded_bytes += block.decoded_bytes
         self._spill_undecoded(block.undecoded)
-        self._spill.gather("requests", block.settled)
-        self._spill_facts(REQUEST_PICKERS, block.settled)
-        self._clocks.note_clients(block.settled)
+        settled = self._muted.with_muted_time(block.settled)
+        self._spill.gather("requests", settled)
+        self._spill_facts(REQUEST_PICKERS, settled)
+        self._clocks.note_clients(settled)
         self._spill.gather("requests", self._with_captures(block.orphans))
         self._spill.gather(BY_LENGTHS, self._with_captures(block.by_lengths))
         self._notes.greetings(block.greetings)

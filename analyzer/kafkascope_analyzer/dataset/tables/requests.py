@@ -40,9 +40,9 @@ REQUESTS = Table(
         i64("latency_us", "last byte of the request to first byte of the response, microseconds"),
         i64(
             "queued_us",
-            "part of latency_us until the last byte of the previous response on the connection, microseconds:"
-            " a broker serves the requests of a connection one after the other, so that a request after a "
-            "long poll waits for that first",
+            "part of latency_us until the last byte of the previous response on the connection, and until the throttle "
+            "time in that response was over (KIP-219), microseconds: a broker serves the requests of a connection one "
+            "after the other, so that a request after a long poll waits for that first",
         ),
         i64(
             "broker_us",

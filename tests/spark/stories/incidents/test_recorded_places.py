@@ -229,3 +229,10 @@ def test_writes_that_wait_for_a_failed_log_directory_belong_to_it(dataset_of: Ca
     waited: list[Row] = pq.read_table(dataset / "stories" / "stalls").to_pylist()
     elsewhere = [stall for stall in waited if stall["node_id"] not in (None, row["node_id"])]
     assert {stall["incident_id"] for stall in elsewhere if stall["from_ns"] > full["ts_ns"]} == {row["incident_id"]}
+
+
+def test_brokers_that_throttle_all_their_clients_are_not_frozen(dataset_of: Callable[..., Path]) -> None:
+    """They read nothing from a throttled connection for seconds, and send nothing to anybody meanwhile."""
+    row: Row
+    (row,) = pq.read_table(dataset_of("throttled_clients") / "stories" / "incidents").to_pylist()
+    assert (row["kind"], row["severity"]) == ("quota", "error")
