@@ -1,12 +1,12 @@
-"""Exchanges: requests with their responses, decoded. Streams go in, and nothing above this package reads their bytes.
+"""Makes exchanges (decoded requests with their responses) from streams. No other package reads bytes of streams.
 
-reader         `Exchanges.push(streams, handler)`: frames, pairs and decodes a block, and settles what it can
+reader         `Exchanges.push(streams, handler)`: frames, pairs and decodes a block, and returns complete exchanges
 messages       the frames of one direction of a block, decoded batch by batch
 open_requests  requests that wait for their responses, and the exchanges that are settled
 by_lengths     exchanges of TLS connections that are not decrypted
 undecoded      bytes that are in no decoded message, with the reason
-hidden_values  the secrets that connections have shown, which texts of brokers may repeat
-greetings      what connections show outside of Kafka's frames: TLS handshakes and alerts, ZooKeeper sessions, raw SASL
+hidden_values  the secrets that were seen on connections, which texts of brokers may repeat
+greetings      facts from bytes outside of Kafka's frames: TLS handshakes and alerts, ZooKeeper sessions, raw SASL
                tokens
 """
 

@@ -1,4 +1,5 @@
-"""Exchanges that record lengths show (kafkascope_parsers.tls.lengths) as rows beside the settled ones."""
+"""Rows of the exchanges that are inferred from the lengths of TLS records (kafkascope_parsers.tls.lengths), with the
+columns of settled exchanges."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ EVIDENCE_SCHEMA = pa.schema(
 )
 """By connection: requests that began; bytes of its first exchange, -1 for a response of several records; messages that
 ended as those of Produce and Fetch do that have records; whether the client said which protocols it speaks. All of it
-is 0 or false where the connection is no TLS."""
+is 0 or false if the connection is not TLS."""
 RESPONSE_RECORDS = "response_records"
 """Column: TLS records of the response, 0 without one."""
 _STATUS = np.array([OK, NO_RESPONSE_EXPECTED, NOT_CAPTURED, UNANSWERED], np.int8)
@@ -40,7 +41,8 @@ def length_evidence(lengths: LengthExchanges, n: int) -> pa.Table:
 
 
 def length_rows(exchanges: NDArray[np.void], schema: pa.Schema) -> pa.Table:
-    """EXCHANGE rows in the columns of settled exchanges and RESPONSE_RECORDS. What needs bytes of messages is null."""
+    """EXCHANGE rows in the columns of settled exchanges and RESPONSE_RECORDS. Columns from the contents of messages are
+    null."""
     n = len(exchanges)
     is_open = exchanges["fate"] > 0
     columns = {name: pa.array(np.ascontiguousarray(exchanges[name])) for name in _REQUEST}

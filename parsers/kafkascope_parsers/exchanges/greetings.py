@@ -1,7 +1,7 @@
-"""What connections show outside of Kafka's frames: TLS handshakes and alerts, ZooKeeper sessions, SASL tokens
-without a header.
+"""Facts from bytes outside of Kafka's frames: TLS handshakes and alerts, ZooKeeper sessions, SASL tokens without a
+header.
 
-These are rare, a few a connection, and so they are objects.
+There are only a few for each connection, so they are Python objects.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,12 +25,12 @@ from kafkascope_parsers.tls.plain_text import Alert
 
 _SIZE_BYTES = 4
 _MOST_TOKENS = 16
-"""Tokens that are read of one stretch: a login of GSSAPI has some four."""
+"""Most tokens that are read from one stretch: a login with GSSAPI has some four."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsHandshake:
-    """What the handshake of a TLS connection showed."""
+    """The facts from the handshake of a TLS connection."""
 
     connection: int
     facts: HandshakeFacts
@@ -47,7 +47,7 @@ class TlsCertificates:
 
 @dataclass(frozen=True, slots=True)
 class TlsAlert:
-    """An alert by which a side (0 or 1) gives a TLS connection up; name: as TLS calls it."""
+    """An alert by which a side (0 or 1) ends a TLS connection; name: the name in the TLS standard."""
 
     connection: int
     side: int
@@ -71,8 +71,8 @@ class ZooKeeperClose:
 
 @dataclass(frozen=True, slots=True)
 class RawToken:
-    """A SASL token after SaslHandshake v0, which has only its length before it; is_answer: the server's. token: None
-    where the capture does not have all of it. A secret: it must reach no table, log or report.
+    """A SASL token after SaslHandshake v0, with only its length before it; is_answer: whether the server sent it.
+    token: None if the capture does not have all of it. It is a secret and must not get into a table, log or report.
     """
 
     connection: int
@@ -92,14 +92,14 @@ def stream_greetings(streams: Streams, connections: NDArray[np.void]) -> Iterato
 
 
 def tls_alerts(alerts: Iterable[Alert]) -> Iterator[TlsAlert]:
-    """The alerts that say that something is wrong."""
+    """The alerts that mean an error."""
     for alert in alerts:
         if alert.description not in NOT_FATAL:
             yield TlsAlert(alert.direction >> 1, alert.direction & 1, alert_name(alert.description))
 
 
 def _sessions(streams: Streams, runs: NDArray[np.int64], connections: NDArray[np.void]) -> Iterator[Greeting]:
-    """How ZooKeeper sessions begin, by the server's response, and that their clients close them."""
+    """The beginnings of ZooKeeper sessions, from the server's responses, and their closing by clients."""
     for run in runs.tolist():
         start, end, connection = int(streams.start[run]), int(streams.end[run]), int(streams.direction[run]) >> 1
         if int(connections["client_side"][connection]) == int(streams.direction[run]) & 1:
@@ -113,7 +113,7 @@ def _sessions(streams: Streams, runs: NDArray[np.int64], connections: NDArray[np
 
 def raw_tokens(data: NDArray[np.uint8], stretches: NDArray[np.void], *, is_answer: bool) -> Iterator[RawToken]:
     """The SASL tokens among the stretches (STRETCH rows over data) between the requests of a block, or between the
-    responses (is_answer). After _MOST_TOKENS of a stretch there is one more, which is not whole.
+    responses (is_answer). After _MOST_TOKENS of a stretch one more is given, which is not whole.
     """
     for row in stretches[stretches["reason"] == REASON_SASL]:
         raw, at, n = data[row["start"] : row["start"] + row["length"]], 0, 0

@@ -1,13 +1,13 @@
-"""The secret values that connections have shown, for as long as a broker's text may repeat them.
+"""Keeps the secret values that were seen on connections, in order to hide texts of brokers that may repeat them.
 
-A broker may quote what it refuses (`Invalid value hunter2 for configuration ssl.keystore.password`), whole or in part.
-A text of an API with secrets is shown only where it shares no SHARED_BYTES in a row (whatever the case) with a secret
-value that its connection has shown so far, and where all of those are known: not after a message about secrets that
-does not decode.
+A broker may quote the value that it refuses (`Invalid value hunter2 for configuration ssl.keystore.password`), whole or
+in part. A text of an API with secrets is shown only if it has no SHARED_BYTES in a row (ignoring case) in common with a
+secret value that was seen on its connection so far, and if all of those are known: not after a message about secrets
+that does not decode.
 
 These are objects: messages with secret values, and answers with a text about them, are few. The values stay in memory,
-MOST_BYTES of a connection and MOST_BYTES_IN_ALL; beyond that the texts of a connection are hidden without a look. They
-are not part of a state that is saved: what a scan that goes on does not know is hidden.
+MOST_BYTES of a connection and MOST_BYTES_IN_ALL; beyond that all texts of a connection are hidden. They are not part of
+a saved state: a scan that continues from it does not know them, and hides the texts of these connections.
 """
 
 from collections.abc import Iterable
@@ -24,13 +24,13 @@ from kafkascope_parsers.schema import MessageType, Node, api_keys, api_name
 from kafkascope_parsers.schema.secrets import APIS_WITH_SECRETS
 
 SHARED_BYTES = 6
-"""Fewer bytes show nothing of a secret that is worth the name; shorter values are looked for as a whole."""
+"""Fewer bytes in common do not count as showing a secret; shorter values are searched as a whole."""
 MOST_BYTES = 4 << 10
 MOST_BYTES_IN_ALL = 16 << 20
 LONGEST_TEXT = 1 << 10
 """Longer texts about secrets are hidden: Kafka's have some hundred characters."""
 _BETWEEN = b"\xff\xfe"
-"""Stands between two values: in no text."""
+"""Separates two values; it cannot occur in a text."""
 
 
 class HiddenValues:
@@ -43,7 +43,7 @@ class HiddenValues:
         self._n_bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """What may be saved: which connections have shown secret values, none of these."""
+        """The state that may be saved: the connections with secret values, without the values."""
         return {"_values": {}, "_unknown": self._unknown | set(self._values), "_n_bytes": 0}
 
     def note(self, columns: Columns, connections: NDArray[np.int64]) -> None:
@@ -75,7 +75,7 @@ class HiddenValues:
             self._n_bytes += size
 
     def note_unknown(self, connections: Iterable[int]) -> None:
-        """Takes connections that have shown secret values which are not known."""
+        """Takes connections with secret values that are not known."""
         for conn in connections:
             self._unknown.add(conn)
             self._n_bytes -= len(self._values.pop(conn, b""))

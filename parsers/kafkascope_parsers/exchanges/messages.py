@@ -35,7 +35,7 @@ class Messages:
 
     @property
     def message(self) -> MessageType:
-        """What was decoded."""
+        """The type of the messages."""
         return self.columns.message
 
     @property
@@ -64,16 +64,15 @@ class Responses:
 
 
 class Failure(NamedTuple):
-    """Why a whole frame, or its last bytes, are in no decoded message."""
+    """The reason why a whole frame, or its last bytes, are in no decoded message."""
 
     reason: str
     detail: str
 
 
 class FrameDecoder:
-    """Decodes the whole frames of one direction; their api_key and api_version say what they are. numbers: of each
-    frame's request; hidden_values: the secrets of their connections. `messages` does the work; what it finds of the
-    frames stands in these columns after it:
+    """Decodes the whole frames of one direction by their api_key and api_version. numbers: of each frame's request;
+    hidden_values: the secrets of their connections. `messages` does the work, and fills these columns:
 
     decoded       bool per frame
     zeros_after   int64 per frame: zero bytes behind the body of a decoded one
@@ -100,7 +99,7 @@ class FrameDecoder:
             self._note_cut_secrets()
 
     def messages(self, batch_bytes: int) -> Iterator[Messages]:
-        """The decoded messages. batch_bytes: columns that are made at a time."""
+        """The decoded messages. batch_bytes: size of the columns of one batch."""
         frames = self._frames
         whole = frames["wholeness"] == WHOLE
         if self._direction == "response":
@@ -123,7 +122,7 @@ class FrameDecoder:
                     yield Messages(columns, rows, frames.take(rows), self._numbers[rows])
 
     def _with_reports(self, columns: Columns, connections: NDArray[np.int64]) -> Columns:
-        """The columns, with what is known of texts that may repeat a secret. connections: number of each row's."""
+        """The columns, with marks at texts that may repeat a secret. connections: number of each row's."""
         if has_secrets(columns.message):
             self._hidden_values.note(columns, connections)
         if not has_reports(columns.message):
@@ -131,7 +130,7 @@ class FrameDecoder:
         return replace(columns, report_may_repeat=self._hidden_values.may_repeat(columns, connections))
 
     def _note(self, columns: Columns, rows: NDArray[np.int64], members: NDArray[np.int64]) -> None:
-        """Takes what a batch found of the frames: rows of those that are decoded, members: of all that were tried."""
+        """Takes the results of a batch: rows of the frames that are decoded; members: rows of all that were tried."""
         self.decoded[rows] = True
         self.zeros_after[rows] = columns.zeros_after
         name = columns.message.name

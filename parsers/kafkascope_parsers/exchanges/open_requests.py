@@ -1,7 +1,7 @@
-"""Requests that wait for their responses, and the exchanges that are settled.
+"""Requests that wait for their responses, and settled exchanges, whose fate is known.
 
 A request's columns are made when its block is read; its response may come blocks later. `OpenRequests` keeps the open
-ones as one Arrow table, numbered by row, and gives out exchanges once their fate is known.
+ones as one Arrow table, numbered by row, and returns exchanges when their fate is known.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers.tcp.streams import Streams
 
 STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
-"""What became of a request, by `status`. orphan_response: a response whose request is not in the capture; not_captured:
+"""The fates of requests, by `status`. orphan_response: a response whose request is not in the capture; not_captured:
 the broker has responded, and the capture lacks the response, or may lack it."""
 OK, NO_RESPONSE_EXPECTED, UNANSWERED, ORPHAN_RESPONSE, UNDECODED, NOT_CAPTURED = range(len(STATUSES))
 
@@ -47,14 +47,14 @@ RESPONSE_COLUMNS = pa.schema(
         ("out_of_order", pa.bool_()),
     ]
 )
-"""Columns of every response. queued_ns: for how long its request waited for the response to the one before it, as a
-broker serves the requests of a connection one after the other; out_of_order: whether the response to a later request
-came before it."""
+"""Columns of every response. queued_ns: how long its request waited for the response to the one before it, as a broker
+serves the requests of a connection one after the other; out_of_order: whether the response to a later request came
+before it."""
 STATUS_COLUMN = pa.field("status", pa.int8())
 
 
 def settled_schema(of_requests: pa.Schema, of_responses: pa.Schema) -> pa.Schema:
-    """The columns of settled exchanges, where a handler gives these columns for requests and responses."""
+    """The columns of settled exchanges, if a handler gives these columns for requests and responses."""
     return pa.schema([*REQUEST_COLUMNS, *of_requests, *RESPONSE_COLUMNS, *of_responses, STATUS_COLUMN])
 
 
@@ -76,7 +76,7 @@ class OpenRequests:
     def settle(
         self, responses: pa.Table, answered: NDArray[np.int64], abandoned: NDArray[np.uint8], *, final: bool
     ) -> tuple[pa.Table, NDArray[np.int64]]:
-        """Gives out the exchanges whose fate is known.
+        """Returns the exchanges whose fate is known.
 
         responses: RESPONSE_COLUMNS and the handler's; answered: open row of each, -1 for an orphan; abandoned: per open
         row, 1 when no response will come. Returns the settled exchanges and the new number of each open row, -1 for the
@@ -98,7 +98,7 @@ class OpenRequests:
         return settled, new_row
 
     def note_gaps(self, conns: NDArray[np.int64], times_ns: NDArray[np.int64]) -> None:
-        """Takes gaps in the responses of connections: a response to what was sent before a gap may have been in it.
+        """Takes gaps in the responses of connections: a response to a request before a gap may have been in it.
 
         conns: number of the connection of each gap; times_ns: the first packet after it.
         """

@@ -1,8 +1,8 @@
 """`Exchanges`: streams in, block after block; settled exchanges, undecoded bytes and greetings out.
 
-For each block: cut the requests, decode them (only their fields say which expect no response), cut the responses and
-pair them, decode these, settle what is answered or never will be. Each frame is decoded once. What outlives a block is
-a small record per connection and direction, and the open requests.
+For each block: cut the requests into frames, decode them (only their fields show which expect no response), cut the
+responses and pair them, decode these, and settle the requests that are answered or never will be. Each frame is decoded
+once. Between blocks only a small record per connection and direction is kept, and the open requests.
 """
 
 from collections.abc import Iterator
@@ -46,9 +46,9 @@ from kafkascope_parsers.tls.streams import Opened
 
 
 class MessageHandler(Protocol):
-    """What the caller does with decoded messages. Each method is called once a block, iterates `messages`, and returns
-    columns of its own, a row per frame and the same columns each time: they are carried along with the request until
-    it is settled.
+    """The caller's processing of decoded messages. Each method is called once a block, iterates `messages`, and returns
+    columns of its own, with a row per frame and the same columns each time. They are kept with the request until it is
+    settled.
     """
 
     def requests(self, requests: Requests) -> pa.Table:
@@ -60,14 +60,14 @@ class MessageHandler(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SettledBlock:
-    """What comes of a block.
+    """The results of a block.
 
     settled        exchanges whose fate is known now (open_requests.settled_schema), by connection and time
     orphans        responses whose request is not in the capture, in the same columns
     undecoded      bytes that are in no decoded message (undecoded.UNDECODED_SCHEMA)
-    decoded_bytes  those that are; each byte that was consumed is counted in one of the two
+    decoded_bytes  bytes that are; each byte that was consumed is counted in one of the two
     by_lengths     exchanges of TLS connections that are not decrypted, by their records' lengths, in the same columns
-    greetings      what connections show outside of Kafka's frames
+    greetings      facts from bytes outside of Kafka's frames
     consumed       int64 per run of the streams: how far it was read (TcpStreams.keep_rest)
     """
 
@@ -83,9 +83,9 @@ class SettledBlock:
 class Exchanges:
     """All exchanges of some connections: `push` every block, then `finish`.
 
-    waiting_limit: requests that wait for their responses, of all connections; batch_bytes: columns that are made at a
-    time; key_log: secrets by which TLS connections are decrypted. A state that is saved has none of them, and
-    `tls.unlock` gives them anew.
+    waiting_limit: requests of all connections that wait for their responses; batch_bytes: size of the columns of one
+    batch; key_log: secrets for the decryption of TLS connections. A saved state has no secrets, and `tls.unlock` adds
+    them again.
     """
 
     def __init__(
@@ -110,17 +110,18 @@ class Exchanges:
 
     @property
     def n_handshakes_given_up(self) -> int:
-        """TLS handshakes that were not followed to their end, as there were too many at a time."""
+        """TLS handshakes that were not followed to their end, because there were too many at the same time."""
         return self._handshakes.n_given_up
 
     @property
     def length_evidence(self) -> pa.Table:
-        """By connection, what record lengths show of a TLS connection that is not decrypted (EVIDENCE_SCHEMA)."""
+        """By connection, the evidence from record lengths of TLS connections that are not decrypted
+        (EVIDENCE_SCHEMA)."""
         return length_evidence(self._lengths, len(self.connections))
 
     def open_connections(self, by_syn: NDArray[np.bool_], server_side: NDArray[np.int8]) -> None:
-        """Takes up new connections before the block that has their first bytes. by_syn: per connection from the first
-        one not known yet, whether its first SYN was seen; server_side: by its ports, for where it was not.
+        """Adds new connections, before the block with their first bytes. by_syn: per connection from the first one not
+        known yet, whether its first SYN was seen; server_side: by its ports, in case it was not.
         """
         self._lengths.open_connections(np.where(by_syn, 0, 1 - server_side).astype(np.int8))
         self.tls.open_connections(by_syn)
@@ -132,8 +133,8 @@ class Exchanges:
         return self._push(streams, handler, None)
 
     def finish(self, streams: Streams, handler: MessageHandler, is_closed: NDArray[np.bool_]) -> SettledBlock:
-        """Takes the last streams of the capture; all that waits is settled. is_closed: by connection, whether it was
-        closed before the capture ended.
+        """Takes the last streams of the capture, and settles all waiting requests. is_closed: by connection, whether it
+        was closed before the capture ended.
         """
         return self._push(streams, handler, is_closed)
 
@@ -175,8 +176,8 @@ class Exchanges:
         )
 
     def _read_lengths(self, streams: Streams, schema: pa.Schema, *, final: bool) -> pa.Table:
-        """The exchanges of TLS connections that are not decrypted, in the columns of settled ones. streams: as far as
-        they were read."""
+        """The exchanges of TLS connections that are not decrypted, in the columns of settled ones. streams: only the
+        part that was read."""
         for number, facts in self._handshakes.seen:
             self._lengths.handshake(number, facts)
         encrypted = self.connections["protocol"][streams.direction >> 1] == TLS
@@ -186,7 +187,7 @@ class Exchanges:
         return length_rows(np.concatenate(found), schema)
 
     def _read_requests(self, streams: Streams, handler: MessageHandler, final: bool) -> tuple["_Direction", pa.Table]:
-        """Cuts the requests of a block and has them decoded; gives the handler's columns of them too."""
+        """Cuts the requests of a block and decodes them with the handler; returns the handler's columns too."""
         cut = self._framer.requests(streams, final=final)
         numbers = np.ascontiguousarray(cut.frames["number"])
         decoder = FrameDecoder(streams.data, cut.frames, numbers, "request", self._hidden_values)
@@ -196,7 +197,7 @@ class Exchanges:
         return _Direction(cut, decoder), columns
 
     def _read_responses(self, streams: Streams, handler: MessageHandler, cut: Frames) -> tuple["_Direction", pa.Table]:
-        """Has the responses of a block decoded; gives the handler's columns of them too."""
+        """Decodes the responses of a block with the handler; returns the handler's columns too."""
         numbers = _request_numbers(self._open.rows, cut.frames["row"])
         decoder = FrameDecoder(streams.data, cut.frames, numbers, "response", self._hidden_values)
         messages = decoder.messages(self._batch_bytes)
@@ -207,7 +208,7 @@ class Exchanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Direction:
-    """The requests or the responses of a block: what was cut, and what decoding it found."""
+    """The requests or the responses of a block: the frames, and the results of decoding them."""
 
     cut: Frames
     decoder: FrameDecoder
@@ -224,7 +225,8 @@ def _undecoded(
     connections: NDArray[np.void],
     is_closed: NDArray[np.bool_] | None,
 ) -> pa.Table:
-    """What is in no decoded message (UNDECODED_SCHEMA). parts: requests and responses; connections: CONNECTION rows."""
+    """The bytes that are in no decoded message (UNDECODED_SCHEMA). parts: requests and responses; connections:
+    CONNECTION rows."""
     tables = []
     for part in parts:
         tables.append(stretch_rows(streams.data, part.cut.stretches, connections, is_closed))
@@ -233,7 +235,7 @@ def _undecoded(
 
 
 def _of_opened(opened: Opened) -> Iterator[Greeting]:
-    """What decrypted records show outside of Kafka's frames."""
+    """The facts from decrypted TLS records outside of Kafka's frames."""
     for number, version in opened.versions:
         yield TlsHandshake(number, HandshakeFacts(server=Hello(False, version)))
     for found in opened.certificates:
@@ -242,7 +244,7 @@ def _of_opened(opened: Opened) -> Iterator[Greeting]:
 
 
 def _decode_rest(messages: Iterator[Messages]) -> None:
-    """Decodes what a handler did not look at: the decoder's columns are of all frames."""
+    """Decodes the messages that a handler did not read, because the decoder's columns are needed for all frames."""
     for _ in messages:
         pass
 
@@ -282,7 +284,7 @@ def _response_columns(responses: _Direction, open_requests: pa.Table) -> pa.Tabl
 
 
 def _queued_ns(frames: NDArray[np.void], open_requests: pa.Table) -> NDArray[np.int64]:
-    """For how long the request of each response waited for the last byte of the response before it; 0 for an orphan."""
+    """How long the request of each response waited for the last byte of the response before it; 0 for an orphan."""
     queued = np.zeros(len(frames), np.int64)
     known = np.flatnonzero(frames["row"] >= 0)
     sent_ns = open_requests["request_last_ns"].to_numpy()[frames["row"][known]]

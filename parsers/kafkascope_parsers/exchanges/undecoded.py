@@ -26,10 +26,10 @@ UNDECODED_SCHEMA = pa.schema(
         ("head", pa.string()),
     ]
 )
-"""conn: number of the connection; side: 0 or 1, who sent the bytes; head: as hex, what names the protocol at the start
-of a direction, null everywhere else: other bytes may be a password."""
+"""conn: number of the connection; side: 0 or 1, who sent the bytes; head: as hex, the bytes that identify the protocol,
+at the start of a direction; null everywhere else, as other bytes may be a password."""
 TLS_OVERHEAD = "tls_overhead"
-"""Reason of bytes of TLS around what was decrypted: all of a direction are one row, not a stretch."""
+"""Reason for the bytes of TLS around decrypted data: all of a direction are one row, not a stretch."""
 TLS_HEAD_BYTES, HTTP_HEAD_BYTES = 5, 4
 """The header of a TLS record; the word that an HTTP message begins with."""
 
@@ -41,8 +41,8 @@ def stretch_rows(
     is_closed: NDArray[np.bool_] | None,
 ) -> pa.Table:
     """Stretches (STRETCH rows over data) as UNDECODED_SCHEMA. connections: CONNECTION rows of framing; is_closed: by
-    connection, whether it was closed before the capture ended, which is why its last bytes are no whole frame; None
-    before the end.
+    connection, whether it was closed before the capture ended, as its last bytes are then cut by that; None before the
+    end.
     """
     reasons = stretches["reason"].astype(np.int64)
     if is_closed is not None:
@@ -87,8 +87,8 @@ def undecrypted_rows(streams: Streams, rows: Sequence[Undecrypted]) -> pa.Table:
 
 
 def overhead_rows(connections: NDArray[np.void], overhead: NDArray[np.int64]) -> pa.Table:
-    """What TLS adds to what was decrypted, a row per direction, as UNDECODED_SCHEMA. connections: tcp.CONNECTION rows;
-    overhead: bytes per direction. Time and packet are those with which the connection began."""
+    """The bytes that TLS adds to decrypted data, a row per direction, as UNDECODED_SCHEMA. connections: tcp.CONNECTION
+    rows; overhead: bytes per direction. Time and packet are those with which the connection began."""
     direction = np.flatnonzero(overhead)
     conn = direction >> 1
     columns = [
@@ -129,7 +129,7 @@ def _rows(
 
 
 def _heads(data: NDArray[np.uint8], stretches: NDArray[np.void], connections: NDArray[np.void]) -> pa.Array:
-    """What names the protocol at the start of each direction, as hex."""
+    """The bytes that identify the protocol at the start of each direction, as hex."""
     protocol = connections["protocol"][stretches["direction"] >> 1]
     is_first = stretches["stream_offset"] == 0
     heads: list[str | None] = [None] * len(stretches)

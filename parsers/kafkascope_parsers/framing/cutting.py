@@ -1,6 +1,7 @@
-"""What both readers of streams write and ask: frames, stretches, packets, gaps.
+"""What the readers of requests and of responses share: writing frames and stretches, and questions about packets and
+gaps.
 
-A run's bytes are data[start:end]; a piece is what one packet brought of them (tcp.Streams).
+A run's bytes are data[start:end]; a piece is the part of them that one packet brought (tcp.Streams).
 """
 
 from typing import NamedTuple
@@ -27,9 +28,9 @@ from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 
 
 class Cut(NamedTuple):
-    """Where kernels write: frames and stretches, and how many of each there are (n[0], n[1]); entered: uint8 per run,
-    1 when the gap before it was taken note of; mode, reason: uint8 per run, what its direction had when it was entered;
-    consumed: int64 per run, how far it was read in data, which the readers of requests and of responses share.
+    """What kernels write: frames and stretches, with their numbers in n[0] and n[1]; entered: uint8 per run, 1 when the
+    gap before it was noted; mode, reason: uint8 per run, those of its direction when it was entered; consumed: int64
+    per run, how far it was read in data, shared by the readers of requests and of responses.
     """
 
     frames: NDArray[np.void]
@@ -42,7 +43,8 @@ class Cut(NamedTuple):
 
 
 class Framing(NamedTuple):
-    """State that the kernels change, and what they know of APIs: DIRECTION rows, CONNECTION rows, int16[n_keys, 2]."""
+    """State that the kernels change (DIRECTION and CONNECTION rows), and the known versions of APIs (int16[n_keys,
+    2])."""
 
     directions: NDArray[np.void]
     connections: NDArray[np.void]
@@ -64,7 +66,7 @@ def piece_at(s: Streams, at: int) -> int:
 
 @kernel
 def begins_packet(s: Streams, run: int, at: int) -> bool:
-    """Whether a packet begins at `at`, or the run does, or it ends there."""
+    """Whether a packet or the run begins at `at`, or the run ends there."""
     return at == s.start[run] or at == s.end[run] or s.piece_start[piece_at(s, at)] == at
 
 
@@ -126,19 +128,19 @@ def add_frame(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int) 
 
 @kernel
 def has_later_run(s: Streams, run: int) -> bool:
-    """Whether the same direction goes on in this block, after a gap."""
+    """Whether the same direction continues in this block, after a gap."""
     return run + 1 < len(s.direction) and s.direction[run + 1] == s.direction[run]
 
 
 @kernel
 def is_ended(s: Streams, run: int) -> bool:
-    """Whether it is known that bytes are missing behind the run."""
+    """Whether bytes after the run are known to be missing."""
     return has_later_run(s, run) or s.gap_after[run] != GAP_NONE
 
 
 @kernel
 def cut_reason(s: Streams, run: int) -> tuple[int, int]:
-    """(wholeness, reason) of a frame that the end of this run cuts."""
+    """(wholeness, reason) of a frame that is cut by the end of this run."""
     if not is_ended(s, run):
         return CUT_BY_END, REASON_END
     kind = s.gap_kind[run + 1] if has_later_run(s, run) else s.gap_after[run]
@@ -149,7 +151,8 @@ def cut_reason(s: Streams, run: int) -> tuple[int, int]:
 
 @kernel
 def enter_run(s: Streams, run: int, d: NDArray[np.void], k: int) -> None:
-    """A gap before the run ends SYNC; a stream whose first byte is not the connection's first is hunted."""
+    """Sets the mode of the direction at the start of a run: a gap before it ends SYNC; a stream that does not start
+    with the connection's first byte is searched (HUNT)."""
     if s.gap_before[run] > 0:
         if d[k].mode == SYNC or d[k].mode == START:
             d[k].mode = HUNT
@@ -160,8 +163,8 @@ def enter_run(s: Streams, run: int, d: NDArray[np.void], k: int) -> None:
 
 @kernel
 def pass_over_expected(s: Streams, cut: Cut, run: int, at: int, d: NDArray[np.void]) -> int:
-    """EXPECT: passes over bytes up to the expected frame and returns the new place; HUNT when the place is already
-    behind.
+    """EXPECT: skips bytes up to the expected frame and returns the new place; changes to HUNT when that place is
+    already past.
     """
     k = s.direction[run]
     here = s.stream_offset[run] + at - s.start[run]
@@ -175,7 +178,7 @@ def pass_over_expected(s: Streams, cut: Cut, run: int, at: int, d: NDArray[np.vo
 
 @kernel
 def enter_once(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
-    """Takes note of the gap before a run, once in a block."""
+    """Notes the gap before a run, once in a block."""
     if not cut.entered[run]:
         k = s.direction[run]
         cut.entered[run] = 1
@@ -185,8 +188,8 @@ def enter_once(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
 
 @kernel
 def return_to(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
-    """Gives a direction the state that it had when the run was entered. A search looks at all runs of a block before it
-    is known which of them are read: gaps behind the run that is read first must not be noted before it."""
+    """Restores the state that a direction had when the run was entered. A search looks at all runs of a block before it
+    is known which of them are read, and gaps after the run that is read first must not be noted before it."""
     k = s.direction[run]
     enter_once(s, cut, run, d)
     d[k].mode, d[k].reason = cut.mode[run], cut.reason[run]
@@ -198,15 +201,15 @@ def return_to(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
 
 @kernel
 def packet_start(s: Streams, run: int, at: int) -> int:
-    """The first byte of the packet that holds the byte at `at`: where a search that waits for more begins again, so
-    that what begins a packet is the same in any blocks.
+    """The first byte of the packet with the byte at `at`. A search that waits for more bytes restarts there, so that
+    results do not depend on where blocks end.
     """
     return max(s.start[run], s.piece_start[piece_at(s, at)])
 
 
 @kernel
 def pass_over(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
-    """Gives up the bytes of an undecided run, which was entered, before `to`."""
+    """Gives up the bytes before `to` of an undecided run that was entered."""
     d = f.directions[s.direction[run]]
     if to > cut.consumed[run]:
         add_stretch(s, cut, run, cut.consumed[run], to, cut.reason[run])
@@ -224,8 +227,8 @@ def keep_recent(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
 
 @kernel
 def pass_over_before(s: Streams, cut: Cut, run: int, at: int, f: Framing) -> None:
-    """Gives up what the direction of an undecided run brought before `at`: earlier runs, too, which a smaller block
-    would have given up."""
+    """Gives up the bytes that the direction of an undecided run brought before `at`, also those of earlier runs, which
+    a smaller block would have given up."""
     first = run
     while first > 0 and s.direction[first - 1] == s.direction[run]:
         first -= 1

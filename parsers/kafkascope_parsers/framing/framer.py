@@ -1,8 +1,8 @@
 """Framing, block after block: streams in, frames and stretches out.
 
-For each block: `requests(streams)`, then, once their bodies are decoded and it is known which of them expect no
-response, `responses(...)`. Between blocks, `keep_rows` renumbers the requests that still wait. State is one small
-record per connection and direction.
+For each block `requests(streams)` is called. When the bodies of the requests are decoded, so that those without a
+response are known, `responses(...)` is called. Between blocks `keep_rows` renumbers the requests that still wait. The
+state is one small record per connection and direction.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from kafkascope_parsers.tcp.streams import Streams
 
 _SMALLEST_FRAME = 8
 _STRETCHES_PER_RUN = 8
-"""Room for stretches beside those that stand between two frames."""
+"""Room for stretches other than those between two frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Framer:
         return self._connections.rows
 
     def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
-        """Takes up new connections: by_syn, per connection from the first one not known yet, whether its first SYN
-        was seen.
+        """Adds new connections: by_syn, per connection from the first one not known yet, whether its first SYN was
+        seen.
         """
         n = len(by_syn)
         directions = np.zeros(2 * n, DIRECTION)
@@ -85,7 +85,7 @@ class Framer:
         self._connections.add(connections)
 
     def requests(self, streams: Streams, *, final: bool) -> Frames:
-        """Finds out which connections are Kafka and cuts the block's requests."""
+        """Finds out which connections are Kafka, and cuts the block's requests into frames."""
         cut = _room(streams, streams.start.copy())
         framing = Framing(self.directions, self.connections, self._versions)
         prove_connections(streams, cut, framing, final=final)
@@ -96,7 +96,7 @@ class Framer:
     def responses(
         self, streams: Streams, requests: Frames, silent: NDArray[np.bool_], n_open: int, *, final: bool
     ) -> tuple[Frames, NDArray[np.uint8]]:
-        """Cuts the block's responses and pairs them.
+        """Cuts the block's responses into frames and pairs them with requests.
 
         silent: per request of the block, true when it expects no response. n_open: open requests of earlier blocks;
         the block's own come after them. Returns the frames (`row` is the open request) and, per open request, 1 where
@@ -130,7 +130,7 @@ class Framer:
 
 
 def _fair_share(n_waiting: NDArray[np.int32], limit: int) -> int:
-    """The most that each connection may keep so that all together have the limit or less."""
+    """The largest number of requests that each connection may keep so that the limit holds for all together."""
     low, high = 0, int(n_waiting.max())
     while low < high:
         middle = (low + high + 1) // 2
@@ -142,8 +142,8 @@ def _fair_share(n_waiting: NDArray[np.int32], limit: int) -> int:
 
 
 def _room(streams: Streams, consumed: NDArray[np.int64]) -> Cut:
-    """Room for every frame there could be. Pages that are never written cost nothing. consumed: how far each run is
-    read already.
+    """Room for the largest possible number of frames. Pages that are never written cost nothing. consumed: how far each
+    run is already read.
     """
     n_frames = len(streams.data) // _SMALLEST_FRAME + 2 * len(streams.start) + 1
     n_stretches = n_frames + _STRETCHES_PER_RUN * len(streams.start)

@@ -1,4 +1,4 @@
-"""What a request header must look like.
+"""Recognizes request headers.
 
 Layout (KIP-482, RequestHeader): size int32, API key int16, version int16, correlation id int32, client id nullable
 string with int16 length (absent in header v0, which only ControlledShutdown v0 has).
@@ -14,7 +14,7 @@ from kafkascope_parsers.kernels import inlined, kernel
 NO, YES, MORE = 0, 1, 2
 
 VERSION_SLACK = 8
-"""A client may be newer than our schemas: so far above the newest known version a header is still believed."""
+"""A client may be newer than our schemas: a header's version may be this far above the newest known one."""
 
 
 @inlined
@@ -38,10 +38,10 @@ def int32_at(data: NDArray[np.uint8], at: int) -> np.int64:
 
 @kernel
 def looks_like_request(data: NDArray[np.uint8], at: int, end: int, versions: NDArray[np.int16]) -> int:
-    """NO, YES, or MORE bytes are needed to say.
+    """NO, YES, or MORE if that needs more bytes.
 
     versions: int16[n_keys, 2], first and last known version of each API key.
-    The client id has to be printable: zeros and binary data are the commonest look-alikes.
+    The client id has to be printable, as zeros and binary data are what most often looks like a header.
     """
     if end - at < CLIENT_ID_AT - 2:
         return MORE
@@ -70,9 +70,9 @@ def looks_like_request(data: NDArray[np.uint8], at: int, end: int, versions: NDA
 
 @kernel
 def may_be_request(data: NDArray[np.uint8], at: int, end: int, versions: NDArray[np.int16]) -> bool:
-    """Whether a frame where a request is expected may be one: of an API and a version that Kafka has, or of others
-    behind a header that names a client. Its first 12 bytes are there. A SASL token in a wrong place is none, and no
-    part of it is to be taken for an API, a version or a correlation id.
+    """Whether a frame where a request is expected may be a request: its API and version exist in Kafka, or its header
+    names a client. Its first 12 bytes are there. This keeps parts of a SASL token in a wrong place from being taken for
+    an API, a version or a correlation id.
     """
     key, version = int16_at(data, at + 4), int16_at(data, at + 6)
     if 0 <= key < len(versions) and 0 <= version <= versions[key, 1]:

@@ -32,7 +32,7 @@ FRAME = np.dtype(
     )
 )
 WHOLE, CUT_BY_GAP, CUT_BY_SNAPLEN, CUT_BY_END, OVERSIZE = range(5)
-"""FRAME.wholeness: all its bytes are there, or why not."""
+"""FRAME.wholeness: whether all its bytes are there, or why not."""
 
 CLIENT_ID_AT = 14
 """Bytes from the start of a request frame to the text of its client id: size 4, API key 2, version 2, correlation
@@ -143,22 +143,23 @@ WAITING = np.dtype(
 
 FRAME_LIMIT = 64 << 20
 """Largest frame that is read whole: above Kafka's fetch.max.bytes (50 MiB). Brokers take requests up to 100 MiB
-(socket.request.max.bytes); a partial frame is kept between blocks, so this bounds memory.
+(socket.request.max.bytes). A partial frame is kept between blocks, so this limits memory.
 """
 SIZE_LIMIT = (1 << 31) - 1
-"""Largest size a frame can say."""
+"""Largest size that a frame can have in its size field."""
 TOKEN_LIMIT = 512 << 10
 """Largest raw SASL token (Kafka: sasl.server.max.receive.size)."""
 SEARCH_LIMIT = 4096
-"""Waiting requests that are looked through for a correlation id: far above what clients keep in flight, so that a
-hostile stream costs little.
+"""Waiting requests that are searched for a correlation id: far more than clients have in flight. The limit keeps
+hostile streams cheap.
 """
 WAITING_LIMIT = 16_384
-"""Requests of a connection that wait for their responses: four times SEARCH_LIMIT. The oldest is given up for the next.
+"""Requests of a connection that wait for their responses: four times SEARCH_LIMIT. Beyond it each new request replaces
+the oldest one.
 """
 OVERTAKEN_LIMIT = 256
-"""Overtaken requests of a connection that may still be answered: above what clients keep in flight, and few enough to
-be looked through for each response that answers nothing else."""
+"""Overtaken requests of a connection that may still be answered: more than clients have in flight, and few enough to be
+searched for each response that answers no other request."""
 OVERTAKEN_RESPONSES = 1024
 """Responses after which an overtaken request is given up."""
 WAITING_LIMIT_IN_ALL = 200_000

@@ -1,14 +1,14 @@
-"""The user name that a SASL token shows, where its mechanism shows one: never a password, proof or token.
+"""Reads the user name in a SASL token, if its mechanism sends one; never a password, proof or token.
 
 PLAIN: authorization id, NUL, user, NUL, password (RFC 4616). SCRAM: the first message names the user, with `,` and `=`
 escaped (RFC 5802); with Kafka's extension tokenauth the name is a delegation token's id, so it is nobody's (KIP-48).
 OAUTHBEARER: a token that is a JWT names its subject, the claim `sub`, which is the principal unless the broker has
 another sasl.oauthbearer.sub.claim.name (RFC 7628, RFC 7519). GSSAPI encrypts it.
 
-Only a token that is exactly well formed shows a name, as Kafka's own servers read it (PlainSaslServer, ScramMessages):
-UTF-8, no part missing or too many, an authorization id only where it is the user. In any other one the part that stands
-where the name should be may be the password. The same goes for a token that the broker refuses; `answers_needed` says
-how many answers without an error show that it did not.
+A name is read only from a token that is exactly well formed by the rules of Kafka's own servers (PlainSaslServer,
+ScramMessages): UTF-8, the right number of parts, an authorization id only if it is the user. In any other token the
+part in the place of the name may be the password. The same is true of a token that the broker refuses; `answers_needed`
+says how many answers without an error show that it was accepted.
 """
 
 import json
@@ -17,7 +17,7 @@ from base64 import urlsafe_b64decode
 
 LONGEST_NAME = 255
 LONGEST_CLAIMS = 1 << 14
-"""Characters of the claims of a JWT that are read: usual ones have some hundred."""
+"""Largest length of the claims of a JWT that are read: usual ones have some hundred characters."""
 _JWT = r"[A-Za-z0-9_-]+"
 _BEARER = re.compile(
     rf"n,(?:a=(?P<authorization_id>{_JWT}|[^,\x00\x01]+))?,\x01(?:[A-Za-z]+=[^\x00\x01]*\x01)*?"
@@ -30,20 +30,21 @@ _SCRAM_FIRST = re.compile(
 
 
 def answers_needed(mechanism: str) -> int:
-    """How many tokens of the broker end a login that succeeds; 0 for a mechanism whose tokens show no name."""
+    """The number of tokens of the broker in a login that succeeds; 0 for a mechanism whose tokens show no name."""
     if mechanism in ("PLAIN", "OAUTHBEARER"):
         return 1
     return 2 if mechanism.startswith("SCRAM-") else 0
 
 
 def is_refusal(mechanism: str, n_bytes: int) -> bool:
-    """Whether an answer without an error refuses all the same: with OAUTHBEARER a token of the broker is an error
+    """Whether an answer without an error code is still a refusal: with OAUTHBEARER a token of the broker is an error
     (RFC 7628, section 3.2.2). n_bytes: of its token."""
     return mechanism == "OAUTHBEARER" and n_bytes > 0
 
 
 def is_success(mechanism: str, token: bytes) -> bool:
-    """Whether a broker's last token says that the login succeeded, where nothing else does (SaslHandshake v0)."""
+    """Whether a broker's last token shows that the login succeeded, for SaslHandshake v0, where nothing else shows
+    it."""
     return token.startswith(b"v=") if mechanism.startswith("SCRAM-") else not token
 
 
@@ -78,7 +79,7 @@ def _scram(token: str) -> str | None:
 
 
 def _bearer(token: str) -> str | None:
-    """The subject of a JWT; nothing else of it is read, and its signature is not looked at."""
+    """The subject of a JWT. Nothing else of it is read, and its signature is not checked."""
     match = _BEARER.fullmatch(token)
     if match is None or len(match["claims"]) > LONGEST_CLAIMS:
         return None

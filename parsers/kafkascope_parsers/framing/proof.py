@@ -1,4 +1,4 @@
-"""Which connections speak Kafka: found by proof, never by port and never by luck.
+"""Finds the connections that speak Kafka, by proofs in their bytes. Ports are not used, and chance is excluded.
 
 A connection is UNKNOWN until one of its requests proves itself; until then no frame of it is cut and the last
 UNDECIDED_LIMIT bytes of each direction wait. With a SYN only the first bytes may begin the proof; without one, any
@@ -15,8 +15,8 @@ header     it begins a packet, names a client in a known version, and a gap, the
            cut it, or it is larger than PROOF_LIMIT; the name has NAME_ENOUGH letters, or the frame ends where the gap
            does
 
-What else could be said of a header (its size, key and version are small numbers) is true of many protocols with a
-length in front: ZooKeeper, SMPP, Thrift, and zeros.
+Other properties of a header (its size, key and version are small numbers) are shared by many protocols with a length in
+front, as ZooKeeper, SMPP and Thrift, and by zeros.
 """
 
 from typing import NamedTuple
@@ -56,15 +56,15 @@ from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
 PROVEN, TRIAL = 3, 4
-"""Verdicts beside NO, YES and MORE: it is a request; it is one if its body decodes."""
+"""Verdicts besides NO, YES and MORE: it is a request; it is a request if its body decodes."""
 PROOF_LIMIT = 1 << 20
 """Largest frame that is waited for to prove a connection."""
 CHAIN_LIMIT = 64
 """Frames of a chain that prove it without packets."""
 NAME_ENOUGH = 3
-"""Letters of a client id that chance does not make."""
+"""Letters that a client id needs so that it is not there by chance."""
 ROUND_LIMIT = 64
-"""Trials of one direction in one block: what fails so often is something else with the same look."""
+"""Trials of one direction in one block: if so many fail, the bytes are something else that looks similar."""
 
 SUSPECT = np.dtype((np.record, [("run", "i8"), ("at", "i8"), ("end", "i8"), ("api_key", "i2"), ("api_version", "i2")]))
 """A request that would prove its connection if its body decoded: data[at:end], the size included."""
@@ -104,16 +104,16 @@ def same_name(s: Streams, run: int, one: int, other: int) -> bool:
 
 @kernel
 def fills_packet(s: Streams, run: int, after: int) -> bool:
-    """Whether what ends at `after`, behind the run, ends where the next run of the direction begins."""
+    """Whether `after`, a place behind the run, is where the next run of the direction begins."""
     return has_later_run(s, run) and s.stream_offset[run] + after - s.start[run] == s.stream_offset[run + 1]
 
 
 @kernel
 def follow_chain(s: Streams, run: int, at: int, versions: NDArray[np.int16], last: bool) -> int:
-    """Whether a whole frame at `at` begins a chain of headers two of whose joints, `at` among them, are ends of
-    packets: YES, NO, or MORE.
+    """Whether a whole frame at `at` begins a chain of headers in which two joints (counting `at`) are ends of packets:
+    YES, NO or MORE.
 
-    One could be chance: records that hold captured frames are themselves cut into packets.
+    A single joint could be chance: records that hold captured frames are themselves divided into packets.
     """
     end, place, n = s.end[run], at, 0
     n_met = 1 if begins_packet(s, run, at) else 0
@@ -144,7 +144,7 @@ def same_api_other_version(s: Streams, one: int, other: int) -> bool:
 
 @kernel
 def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tuple[bool, bool, bool]) -> int:
-    """What the bytes at `at` are worth: NO, MORE, PROVEN or TRIAL. state: (no more bytes of this run will come, its
+    """The verdict on the bytes at `at`: NO, MORE, PROVEN or TRIAL. state: (no more bytes of this run will come, its
     body did not decode, it is known to be the client's side).
     """
     last, failed, of_client = state
@@ -194,7 +194,7 @@ HTTP_WORDS = (
     0x434F4E4E,  # "CONN"
     0x50524920,  # "PRI ", HTTP/2
 )
-"""What HTTP begins with, as int32."""
+"""The first four bytes of HTTP messages, as int32."""
 
 
 @kernel
@@ -228,8 +228,8 @@ def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
 
 @kernel
 def seek(s: Streams, run: int, f: Framing, search: Search, last: bool) -> int:
-    """Looks on in an undecided run from search.at; returns a verdict, its place in search.at. NO: nothing is left to
-    look at.
+    """Continues the search of an undecided run at search.at; returns a verdict, and writes its place to search.at. NO:
+    nothing is left to search.
     """
     begin = f.directions[s.direction[run]].mode == START
     of_client = f.connections[s.direction[run] >> 1].client_side == s.direction[run] & 1
@@ -257,8 +257,8 @@ def undecided(s: Streams, run: int, f: Framing) -> bool:
 def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) -> None:
     """The request at place[0] proves its connection, by bytes up to place[1].
 
-    What the other direction sent more than UNDECIDED_LIMIT bytes before that is given up: whether the block holds it
-    still must not matter.
+    Bytes that the other direction sent more than UNDECIDED_LIMIT bytes before that are given up, so that it does not
+    matter whether the block still has them.
     """
     at, proof_end = place
     k = s.direction[run]
@@ -287,7 +287,7 @@ def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) ->
 
 @kernel
 def _seen_until(s: Streams, run: int, ts_ns: int) -> int:
-    """The end of what the run had brought by then."""
+    """The end of the bytes that the run had brought by then."""
     piece, at = piece_at(s, s.start[run]), s.start[run]
     while piece < len(s.piece_start) and s.piece_start[piece] < s.end[run] and s.piece_ts_ns[piece] <= ts_ns:
         piece += 1
@@ -297,8 +297,8 @@ def _seen_until(s: Streams, run: int, ts_ns: int) -> int:
 
 @kernel
 def next_suspects(s: Streams, cut: Cut, f: Framing, search: Search, suspects: NDArray[np.void], final: bool) -> int:
-    """Looks on in every undecided run up to the next request whose body has to be tried; proves what proves itself.
-    Returns how many suspects there are, at most one a direction.
+    """Continues the search of every undecided run up to the next request whose body has to be tried, and accepts
+    connections that need no trial. Returns the number of suspects, at most one a direction.
     """
     n, busy = 0, np.int64(-1)
     for run in range(len(s.direction)):
@@ -333,7 +333,7 @@ def next_suspects(s: Streams, cut: Cut, f: Framing, search: Search, suspects: ND
 def hear_verdicts(
     s: Streams, cut: Cut, f: Framing, search: Search, tried: tuple[NDArray[np.void], NDArray[np.bool_]]
 ) -> None:
-    """Takes what the trials said: tried is (suspects, whether each decodes)."""
+    """Takes the results of the trials: tried is (suspects, whether each decodes)."""
     suspects, decodes = tried
     for n in range(len(suspects)):
         row = suspects[n]
@@ -360,8 +360,8 @@ def _pinging_side(s: Streams, run: int) -> int:
 
 @kernel
 def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
-    """Names TLS, HTTP and ZooKeeper by the first bytes seen of either side where no SYN shows which side begins, and
-    else (begun) by those of the server. ZooKeeper's pings say which side is which.
+    """Recognizes TLS, HTTP and ZooKeeper by the first bytes of either side if no SYN shows which side begins, otherwise
+    (begun) by those of the server. ZooKeeper's pings show which side is which.
     """
     for run in range(len(s.direction)):
         k = s.direction[run]
@@ -383,7 +383,7 @@ def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
 
 @kernel
 def give_up(s: Streams, cut: Cut, f: Framing, search: Search, final: bool) -> None:
-    """Gives up what undecided connections sent too long ago, or before a gap."""
+    """Gives up bytes of undecided connections that were sent too long ago, or before a gap."""
     for run in range(len(s.direction)):
         k = s.direction[run]
         c = f.connections[k >> 1]

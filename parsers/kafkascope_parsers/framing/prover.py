@@ -1,4 +1,4 @@
-"""Tries bodies for the proofs of `proof` and `response_only`: the searching is kernels', the decoding the machine's."""
+"""Decodes bodies for the proofs of `proof` and `response_only`: kernels search, and the machine decodes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,7 @@ _SIZE_BYTES = 4
 
 
 def prove_connections(streams: Streams, cut: Cut, framing: Framing, *, final: bool) -> None:
-    """Finds out, of the connections in a block that are not known yet, which speak Kafka; what is given up of them
-    is written to cut.
-    """
+    """Finds out which of the unknown connections of a block speak Kafka, and writes bytes that are given up to cut."""
     if not (framing.connections["protocol"][streams.direction >> 1] == UNKNOWN).any():
         return
     n_runs = len(streams.start)
@@ -44,7 +42,7 @@ def prove_connections(streams: Streams, cut: Cut, framing: Framing, *, final: bo
     while n := next_suspects(streams, cut, framing, search, suspects, final):
         tried = suspects[:n]
         hear_verdicts(streams, cut, framing, search, (tried, _requests_decode(streams.data, tried)))
-    name_foreign(streams, framing, begun=True)  # what the client said counts first: it may talk Kafka to a TLS port
+    name_foreign(streams, framing, begun=True)  # the client's bytes count first: it may speak Kafka to a TLS port
     chains = np.zeros(len(streams.start) + 1, ALONE)
     if n := responses_alone(streams, framing, chains):
         accept_alone(streams, cut, framing, chains[:n], _any_tells(streams.data, chains[:n]))
@@ -67,7 +65,7 @@ def _requests_decode(data: NDArray[np.uint8], suspects: NDArray[np.void]) -> NDA
 
 
 def _is_named(data: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the headers at these places have a client id that chance does not make."""
+    """Whether the headers at these places have a client id that is not there by chance."""
     length = data[at + (CLIENT_ID_AT - 2)].astype(np.int64) << 8 | data[at + (CLIENT_ID_AT - 1)]
     return (length >= NAME_ENOUGH) & (length <= np.iinfo(np.int16).max)
 
@@ -79,7 +77,7 @@ def _decode_before_zeros(
     ends: NDArray[np.int64],
     versions: NDArray[np.int16],
 ) -> NDArray[np.bool_]:
-    """Whether the frames decode but for zero bytes after their bodies, which brokers pass over (librdkafka 1.0 sends
+    """Whether the frames decode except for zero bytes after their bodies, which brokers ignore (librdkafka 1.0 sends
     such an ApiVersions)."""
     out = np.zeros(len(starts), np.bool_)
     if len(starts):

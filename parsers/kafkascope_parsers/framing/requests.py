@@ -1,9 +1,9 @@
-"""Cuts the requests of a block, and finds out which connections speak Kafka.
+"""Cuts the requests of a block into frames, and finds out which connections speak Kafka.
 
-A direction is in one of four modes (layout.START...). In SYNC every frame is taken by its size, whatever API it names:
-what cannot be decoded is kept whole. Only what cannot be a header is passed over (may_be_request). After a gap the next
-frame's place is known when the frame that the gap cut said its size (EXPECT); else, and where the expected place holds
-no request, a header has to prove itself (HUNT).
+A direction is in one of four modes (layout.START...). In SYNC every frame is taken by its size, with any API: a frame
+that cannot be decoded is kept whole. Only bytes that cannot be a header are skipped (may_be_request). After a gap the
+next frame's place is known if the size of the frame that the gap cut is known (EXPECT); otherwise, and if there is no
+request at the expected place, a header with a proof is searched (HUNT).
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ from kafkascope_parsers.tcp.streams import Streams
 
 @kernel
 def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
-    """HUNT: looks for a request that proves itself and returns the new place; SYNC when it is found."""
+    """HUNT: searches for a request with a proof and returns the new place; changes to SYNC when it is found."""
     d = f.directions
     k = s.direction[run]
     to = s.end[run]
@@ -175,7 +175,7 @@ def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
 
 @kernel
 def pass_over_foreign(s: Streams, cut: Cut, c: NDArray[np.void]) -> None:
-    """Gives what no Kafka reader took of foreign connections as stretches."""
+    """Writes the bytes of connections of other protocols as stretches."""
     for run in range(len(s.direction)):
         protocol = c[s.direction[run] >> 1].protocol
         if protocol > KAFKA:

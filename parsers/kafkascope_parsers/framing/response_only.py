@@ -1,8 +1,8 @@
-"""Connections of which only the server's side was captured: are these Kafka's responses?
+"""Recognizes Kafka by its responses, for connections of which only the server's side was captured.
 
-A response header is a size and a correlation id, and others (ZooKeeper) have just that. So the proof is ALONE_ENOUGH
-frames that fill packets exactly, with correlation ids that rise by at most RISING_STEP, one of which is large enough
-(TELLING_BYTES) and decodes to its last byte as an answer that clients get most.
+A response header is a size and a correlation id, and other protocols (ZooKeeper) have the same. So the proof is a
+sequence of ALONE_ENOUGH frames that fill packets exactly, with correlation ids that rise by at most RISING_STEP. One of
+them has to be large enough (TELLING_BYTES) and to decode to its last byte as a response of a frequent API.
 """
 
 from typing import Any
@@ -25,9 +25,9 @@ from kafkascope_parsers.tcp.streams import Streams
 
 ALONE_ENOUGH = 3
 RISING_STEP = 1024
-"""One client's counter goes over all its connections, so ids of one of them leave some out."""
+"""A client may use one counter for all its connections, so the ids on one connection have gaps."""
 TELLING_BYTES = 32
-"""A shorter body decodes as too many things."""
+"""A shorter body decodes as too many messages."""
 TELLING_APIS = (
     *(api_keys.API_VERSIONS, api_keys.METADATA, api_keys.FETCH, api_keys.PRODUCE, api_keys.OFFSET_COMMIT),
     *(api_keys.OFFSET_FETCH, api_keys.FIND_COORDINATOR, api_keys.JOIN_GROUP, api_keys.SYNC_GROUP),
@@ -87,7 +87,7 @@ def responses_alone(s: Streams, f: Framing, rows: NDArray[np.void]) -> int:
 
 @kernel
 def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telling: NDArray[np.bool_]) -> None:
-    """Takes the chains that have a telling frame: their connections are Kafka, from the chain on."""
+    """Accepts the chains of which a frame decodes: their connections are Kafka, from the chain on."""
     for n in range(len(rows)):
         run = rows[n].run
         k = s.direction[run]

@@ -1,9 +1,9 @@
-"""Cuts the responses of a block and pairs each with the request it answers.
+"""Cuts the responses of a block into frames and pairs each with the request that it answers.
 
-A response header has only a correlation id, so a response proves itself by answering a request that waits. Requests
-and responses of a connection are walked together in time order, so that `in_flight` is what was on the wire. Kafka
-answers the requests of a connection one after the other: a response that comes after that to a later request is paired
-all the same, and marked.
+A response header has only a correlation id, so the proof of a response is a waiting request with its id. Requests and
+responses of a connection are processed together in time order, so that `in_flight` is right at each moment. Kafka
+answers the requests of a connection one after the other. A response that comes after that to a later request is still
+paired, and marked.
 """
 
 from typing import NamedTuple
@@ -94,10 +94,10 @@ def ask(asked: Asked, w: Waiting, c: NDArray[np.void]) -> None:
 
 @kernel
 def ask_until(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, ts_ns: int) -> None:
-    """Queues all requests of connections before i, and those of i whose last byte was sent until ts_ns.
+    """Queues all requests of the connections before i, and those of i whose last byte was sent at ts_ns or earlier.
 
-    Last bytes order requests and responses, as a block ends with a packet: what a block does not complete comes after
-    all that it does.
+    Requests and responses are ordered by their last bytes: a block ends with a packet, so a frame that a block does not
+    complete comes after all that it completes.
     """
     while asked.at[0] < len(asked.requests):
         request = asked.requests[asked.at[0]]
@@ -141,10 +141,10 @@ def answers_overtaken(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.v
 
 @kernel
 def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> int:
-    """HUNT: whether a response stands at `at`: YES, NO or MORE.
+    """HUNT: whether there is a response at `at`: YES, NO or MORE.
 
-    One that answers a waiting request has to fill packets, or to be followed by one that answers too:
-    bodies are full of small numbers that read as a size and a correlation id. One whose request was before the capture
+    A response to a waiting request has to fill packets, or to be followed by another such response, because bodies are
+    full of small numbers that look like a size and a correlation id. A response whose request was before the capture
     has to fill packets exactly.
     """
     end = s.end[run]
@@ -228,7 +228,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
         ask_ahead(asked, w, c, i, correlation_id)
         known = waits(w, c, i, correlation_id) or is_overtaken(w, c, i, correlation_id)
     if not known and not last and c[i].pending and c[i].pending_id == correlation_id:
-        return at  # its request's rest is missing, and what shows that has not come
+        return at  # the rest of its request is missing, and the packet that shows this has not come yet
     if not known and c[i].raw_sasl and size <= TOKEN_LIMIT:
         add_stretch(s, cut, run, at, min(after, end), REASON_SASL)
         return min(after, end)
@@ -251,7 +251,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
 
 @kernel
 def hunt_response(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
-    """HUNT: looks for a response that proves itself and returns the new place; SYNC when it is found."""
+    """HUNT: searches for a response with a proof and returns the new place; changes to SYNC when it is found."""
     asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
     k = s.direction[run]
     to = s.end[run]

@@ -1,9 +1,9 @@
-"""ZooKeeper's client protocol, as far as it shows sessions: who opened one, with which timeout, and its pings.
+"""Reads sessions from ZooKeeper's client protocol: the client that opened one, its timeout, and its pings.
 
 A frame is a size (int32) and a body (jute). A session begins with ConnectRequest (protocol version, last zxid, timeout,
-session id, password, and from 3.4 on whether a read-only server will do); ConnectResponse says the timeout that the
-server grants, or 0 where the session has expired. Later requests begin with xid and type, answers with xid, zxid and
-error code; a ping has xid -2 and type 11, what closes a session type -11. Source: zookeeper.jute, ClientCnxn.
+session id, password, and from 3.4 on whether a read-only server will do); ConnectResponse has the timeout that the
+server grants, or 0 if the session has expired. Later requests begin with xid and type, answers with xid, zxid and error
+code; a ping has xid -2 and type 11; the request that closes a session has type -11. Source: zookeeper.jute, ClientCnxn.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kafkascope_parsers.kernels import kernel
 PASSWORD_LIMIT = 64
 """Bytes of a session's password: ZooKeeper makes 16."""
 TIMEOUT_LIMIT_MS = 3_600_000
-"""A session that may be silent for an hour is none."""
+"""Longest timeout of a session: with a longer one the bytes are something else."""
 HANDSHAKE_LIMIT = 4 + 29 + PASSWORD_LIMIT
 """Bytes that are enough to read either message of the handshake."""
 CLOSE_BYTES = 12

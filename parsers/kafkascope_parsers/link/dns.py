@@ -1,7 +1,7 @@
 """DNS messages: question, addresses and aliases of the answer.
 
-Sources: RFC 1035 (format, name compression), RFC 3596 (AAAA). A name is read in at most NAME_LIMIT steps, an answer
-with at most RECORD_LIMIT records; what is cut short or broken raises ValueError.
+Sources: RFC 1035 (format, name compression), RFC 3596 (AAAA). A name is read in at most NAME_LIMIT steps, and an answer
+with at most RECORD_LIMIT records. Messages that are cut or broken raise ValueError.
 """
 
 import ipaddress
@@ -16,7 +16,8 @@ _HEADER, _RESPONSE, _INTERNET = 12, 0x8000, 1
 
 
 def split_stream(data: bytes) -> list[bytes]:
-    """The whole messages that a TCP stream begins with, which has their length (16 bits) before each (RFC 1035)."""
+    """The whole messages at the beginning of a TCP stream, in which each has its length (16 bits) before it (RFC
+    1035)."""
     found, at = [], 0
     while len(data) - at >= 2:
         (size,) = struct.unpack_from("!H", data, at)
@@ -42,7 +43,7 @@ class DnsMessage:
 
 
 def read_dns(data: bytes) -> DnsMessage:
-    """Reads a message with one question. Raises ValueError where it is none."""
+    """Reads a message with one question. Raises ValueError for anything else."""
     if len(data) < _HEADER:
         raise ValueError("shorter than a DNS header")
     number, flags, n_questions, n_answers = struct.unpack_from("!HHHH", data)
@@ -60,7 +61,7 @@ def read_dns(data: bytes) -> DnsMessage:
 
 
 def _answers(data: bytes, at: int, n: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Addresses and aliases of the records at `at`; records behind a cut (TC) are not there."""
+    """Addresses and aliases of the records at `at`; records after a cut (TC) are missing."""
     addresses, aliases = [], []
     for _ in range(n):
         if at >= len(data):
@@ -86,7 +87,7 @@ def _shorts(data: bytes, at: int, n: int) -> tuple[int, ...]:
 
 
 def _name(data: bytes, at: int) -> tuple[str, int]:
-    """The name at `at`, and where what follows it begins."""
+    """The name at `at`, and the place after it."""
     labels: list[str] = []
     after, length = None, 0
     for _ in range(NAME_LIMIT):
@@ -99,7 +100,7 @@ def _name(data: bytes, at: int) -> tuple[str, int]:
             after = after if after is not None else at + 2
             target = (size & 0x3F) << 8 | data[at + 1]
             if target >= at:
-                raise ValueError("a name points forward")  # so every jump goes back, and reading ends
+                raise ValueError("a name points forward")  # every jump goes backwards, so that reading ends
             at = target
             continue
         if size == 0:

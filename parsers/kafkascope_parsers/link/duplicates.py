@@ -1,26 +1,24 @@
-"""Knows a packet that the capture shows twice: `tcpdump -i any`, port mirroring, a router, a bridge, a tunnel's ends.
+"""Finds packets that the capture shows twice, as with `tcpdump -i any`, port mirroring, a router, a bridge, or both
+ends of a tunnel.
 
-The first copy counts, the others are counted apart. A copy must not be taken for a retransmission or the reverse, so
-what both have in common and where they differ decides. Seen in captures of a Linux router with `-i any` (offloads on
-and off, packets dropped on purpose): a copy comes 1 to 22 us later, with the same IP identification and another TTL; a
-fast retransmission came as early as 44 us after the first sending, with the same timestamps option (1 ms ticks), but
-always with a new identification. `editcap -d` compares whole packets within five packets, so it sees neither copies
-with another TTL nor those on other link layers.
+The first copy is used, and the others are counted separately. Copies and retransmissions must not be confused, so the
+fields that they have in common and in which they differ decide. Seen in captures of a Linux router with `-i any`
+(offloads on and off, packets dropped on purpose): a copy comes 1 to 22 us later, with the same IP identification and
+another TTL; a fast retransmission came as early as 44 us after the first sending, with the same timestamps option (1 ms
+ticks), but always with a new identification. `editcap -d` compares whole packets within five packets, so it finds
+neither copies with another TTL nor those on other link layers.
 
 Rules. Two packets are copies when addresses, ports, sequence and acknowledgement number, flags, window, payload length,
-IP identification and timestamp are the same, and
-- their TCP checksums are the same, or one of them is what offloading leaves there (the sum of the pseudo header), or it
-  is a SYN, whose MSS routers rewrite. A second sending with other bytes is therefore never a copy;
-- they come within SURE_NS, or within COPY_NS when something proves that it is one packet: an identification, of a
-  sender that gave another one to another packet; or, where the identification is 0 or there is none (IPv6), another
-  TTL.
-- Without an identification, the packet that comes by a point again, after a copy came by another point (TTL), was sent
-  again.
-Keep-alives come seconds apart and are never copies. A byte-identical second sending within SURE_NS (some systems repeat
-the identification, RFC 1122 3.2.1.5) cannot be distinguished from a copy, and counts as one.
+IP identification and timestamp are the same, and - their TCP checksums are the same, or one of them is what offloading
+leaves there (the sum of the pseudo header), or it is a SYN, whose MSS routers rewrite. A second sending with other
+bytes is therefore never a copy; - they come within SURE_NS, or within COPY_NS if there is a proof that it is one
+packet: the identification, if the sender gives packets different ones; or another TTL, if the identification is 0 or
+missing (IPv6). - Without an identification, a packet that passes a point again after a copy passed another point (TTL)
+was sent again. Keep-alives come seconds apart and are never copies. A byte-identical second sending within SURE_NS
+(some systems repeat the identification, RFC 1122 3.2.1.5) cannot be distinguished from a copy, and counts as one.
 
-State: the last RECENT packets, so memory is bounded and results do not depend on blocks. A copy that comes later than
-that is left to TCP, which counts it as a retransmission. Copies with other addresses (NAT) are other connections.
+State: the last RECENT packets, so memory is bounded and results do not depend on blocks. TCP counts a copy that comes
+later than that as a retransmission. Copies with other addresses (NAT) are other connections.
 """
 
 from typing import Any
@@ -31,7 +29,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers.kernels import inlined, kernel
 
 SURE_NS = 500_000
-"""Longer than a switch or a bridge needs, shorter than a round trip and its retransmission mostly are."""
+"""Longer than a switch or a bridge takes, and shorter than most round trips with a retransmission."""
 
 COPY_NS = 50_000_000
 """How long a router may queue a packet. The shortest retransmission timeouts are of this order."""
@@ -41,10 +39,10 @@ RECENT = 2048
 holds both. A power of 2."""
 
 _STEPS = 32
-"""Packets of one hash bucket that are looked at; there is rarely more than one."""
+"""Packets of one hash bucket that are compared; there is rarely more than one."""
 
 _PROOF_STEPS = 64
-"""Packets looked back at for one of the same direction with another identification."""
+"""Earlier packets that are searched for one of the same direction with another identification."""
 
 _SYN = 2
 _CHECKSUM_BITS, _TTL_BITS, _ID_BITS = np.uint64(32), np.uint64(24), np.uint64(48)
@@ -67,7 +65,7 @@ RECENT_ROW = np.dtype(
         ),
     )
 )
-"""The last packets, as one record: kernels are handed a pointer to it, where arrays would cost a reference count each.
+"""The last packets, as one record: kernels get one pointer to it, while each array would cost a reference count.
 
 n: packets so far; last: the last packet of every hash bucket, counted from the capture's start, or -1. Of packet i, at
 i % RECENT: hash of what copies share; mark; time; `before`: the packet before it in its bucket; flow: hash of the
@@ -93,7 +91,7 @@ def direction_hash(seg: Any) -> Any:
 
 @inlined
 def copy_hash(seg: Any, flow: int) -> Any:
-    """A 64-bit hash of all that copies share."""
+    """A 64-bit hash of the fields that are equal in copies."""
     x = np.uint64(flow) + (np.uint64(seg.seq) << np.uint64(32) | np.uint64(seg.ack))
     x = (x ^ (x >> np.uint64(29))) * np.uint64(0xFF51AFD7ED558CCD)
     x += (np.uint64(seg.window) << np.uint64(40)) + (np.uint64(seg.tcp_flags) << np.uint64(32)) + np.uint64(seg.length)
@@ -104,7 +102,8 @@ def copy_hash(seg: Any, flow: int) -> Any:
 
 @kernel
 def is_pseudo_sum(checksum: int, seg: Any) -> bool:
-    """Whether a checksum is the sum of the pseudo header alone (RFC 9293, 3.1): the network card was to do the rest."""
+    """Whether a checksum is the sum of the pseudo header alone (RFC 9293, 3.1), because the network card adds the
+    rest."""
     total = np.int64(6) + seg.length
     for shift in range(0, 64, 16):
         for part in (seg.source_high, seg.source_low, seg.destination_high, seg.destination_low):
@@ -122,7 +121,7 @@ def is_pseudo_sum(checksum: int, seg: Any) -> bool:
 
 @kernel
 def identified(seg: Any, flow: int, recent: Any) -> bool:
-    """Whether the sender gives packets identifications of their own: another one is found among the last packets."""
+    """Whether the sender gives packets different identifications: one of the last packets has another one."""
     mine, n = seg.mark >> _ID_BITS, recent.n
     if mine == 0:
         return False
@@ -155,7 +154,7 @@ def judge_copy(seg: Any, flow: int, at: int, recent: Any) -> bool:
 
 @inlined
 def is_copy(seg: Any, recent: Any) -> bool:
-    """Whether the segment is one that the capture has shown already; if not, remembers it."""
+    """Whether the capture has shown the segment already; if not, remembers it."""
     whole = direction_hash(seg)
     flow, key = np.uint32(whole & np.uint64(0xFFFFFFFF)), copy_hash(seg, whole)
     bucket = np.int64(key & np.uint64(8 * RECENT - 1))

@@ -1,7 +1,7 @@
-"""Puts IP fragments together that may carry TCP. Where fragments overlap the first data wins; what is incomplete at a
-limit is given up.
+"""Joins IP fragments that may carry TCP. If fragments overlap, the first data is used. Packets that are incomplete at a
+limit are given up.
 
-Times are the packets' own. A packet that has become whole is remembered for a while, so that copies of its fragments
+Time is that of the packets. A packet that has become whole is remembered for a while, so that copies of its fragments
 (see `duplicates`) do not begin another one.
 """
 
@@ -21,10 +21,10 @@ PARTS_LIMIT = 1400
 """Fragments of one packet: 64 kB over the smallest MTU there may be, 68 bytes (RFC 791)."""
 
 SIZE_LIMIT = 2 * 0xFFFF
-"""Bytes of one packet's fragments; more than 64 kB only where they overlap."""
+"""Bytes of one packet's fragments; more than 64 kB are possible only if they overlap."""
 
 TIMEOUT_NS = 30_000_000_000
-"""As in Linux (ipfrag_time). After it the identification means another packet."""
+"""As in Linux (ipfrag_time). After that time the identification belongs to another packet."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class Fragments:
             self._drop(key)
             return None
         self._take(packet, ip, end)
-        # joining is tried only when there are bytes enough, or many small parts would cost their number squared
+        # joining is tried only when there are enough bytes; otherwise the time for many small parts would be quadratic
         whole = _joined(packet) if packet.first is not None and 0 <= packet.end <= packet.size else None
         if whole is not None and packet.first is not None:
             self._bytes -= packet.size

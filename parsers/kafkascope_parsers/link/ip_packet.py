@@ -1,4 +1,4 @@
-"""The header of an IP packet whose place the kernel has found: of a fragment, or of what carries a datagram.
+"""The header of an IP packet at a place that the kernel has found: of a fragment, or of a packet with a datagram.
 
 The kernel has compared the headers with the end of what was captured. Sources: RFC 791, RFC 8200, RFC 4302.
 """
@@ -43,7 +43,7 @@ class IpPacket:
 
     def whole(self, payload: bytes) -> bytes:
         """The packet of which this is the first fragment, without options and extension headers. Its length is 0, which
-        stands for all that follows: the whole may be longer than the 16 bits of the field hold."""
+        means all bytes that follow: the whole packet may be longer than the 16 bits of the field allow."""
         header, protocol = self.header, bytes([self.protocol])
         if self.is_ipv4:
             return (

@@ -1,13 +1,13 @@
-"""Reads packets: link layer, IPv4 and IPv6, whatever mirrors and tunnels wrap around them, TCP.
+"""Reads packets: link layer, IPv4 and IPv6 with the headers of mirrors and tunnels around them, and TCP.
 
-The kernel says of every packet which kind it is (SEGMENT and the other kinds of `layers`), and where the IP packet of a
-fragment or of a DNS datagram begins. Rules: the payload's length comes from the IP header (Ethernet pads short frames),
-from the end of what holds the IP packet where the IP header says 0 (segmentation offload); at least the 20 fixed bytes
-of the TCP header have to be captured; payload is captured as far as both lengths reach. A segment inside tunnels is the
-segment that was tunnelled, with the addresses of its own IP header. Sources: tcpdump.org's link-type list, RFC 791,
-8200, 9293; for tunnels see `layers`.
+The kernel finds the kind of every packet (SEGMENT and the other kinds of `layers`), and the beginning of the IP packet
+of a fragment or of a DNS datagram. Rules: the payload's length comes from the IP header (Ethernet pads short frames),
+or, if the IP header has 0 (segmentation offload), from the end of the layer around the IP packet; at least the 20 fixed
+bytes of the TCP header have to be captured; payload is captured as far as both lengths reach. A segment inside tunnels
+is the segment that was tunnelled, with the addresses of its own IP header. Sources: tcpdump.org's link-type list, RFC
+791, 8200, 9293; for tunnels see `layers`.
 
-What runs for every packet is inlined: a call that is handed arrays costs more than all that it does.
+Functions that run for every packet are inlined: passing arrays to a call costs more than the function itself.
 """
 
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ third VLAN tag). A mirrored packet of a pod network has 3."""
 
 IPV4_HEADER, IPV6_HEADER, TCP_HEADER = 20, 40, 20
 TIMESTAMPED_HEADER = 32
-"""A TCP header with nothing but timestamps among its options, as all current systems send it."""
+"""A TCP header with timestamps as the only option, as all current systems send it."""
 
 
 OPTION_END, OPTION_NOP, OPTION_SACK, OPTION_TIMESTAMPS = 0, 1, 5, 8
@@ -57,7 +57,7 @@ SACK_BLOCK = 8
 
 
 class LinkState(NamedTuple):
-    """What the kernel keeps: one RECENT_ROW, and one SEGMENT_ROW of scratch."""
+    """State of the kernel: one RECENT_ROW, and one SEGMENT_ROW as scratch."""
 
     recent: NDArray[np.void]
     scratch: NDArray[np.void]
@@ -73,8 +73,8 @@ class PlacedPacket(NamedTuple):
 
 
 class IpPlaces(NamedTuple):
-    """Where the IP header of each packet that is an IP_FRAGMENT or DNS is in the block, and how many bytes of it were
-    captured and were on the wire. int64; meaningless for other packets."""
+    """For each packet that is an IP_FRAGMENT or DNS, the place of its IP header in the block, and its number of bytes
+    as captured and on the wire. int64; meaningless for other packets."""
 
     place: NDArray[np.int64]
     captured: NDArray[np.int64]
@@ -83,7 +83,7 @@ class IpPlaces(NamedTuple):
 
 @inlined
 def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, ethertype: int) -> tuple[int, int, int]:
-    """What the IP packet at `at` carries: (protocol, its place, its end on the wire), or (-kind, 0, 0)."""
+    """The payload of the IP packet at `at`: (protocol, its place, its end on the wire), or (-kind, 0, 0)."""
     if ethertype == ETHERTYPE_IPV4:
         if end - at < IPV4_HEADER or buf[at] >> 4 != 4:
             return -MALFORMED, 0, 0
@@ -152,14 +152,14 @@ def is_before(one: int, other: int) -> bool:
 
 @inlined
 def has_more_options(buf: NDArray[np.uint8], tcp: int, payload: int) -> bool:
-    """Whether the TCP header has options beside timestamps, as nearly all segments have them."""
+    """Whether the TCP header has options besides timestamps, which nearly all segments have."""
     size = payload - tcp
     return size > TIMESTAMPED_HEADER or (size == TIMESTAMPED_HEADER and buf[tcp + 22] != OPTION_TIMESTAMPS)
 
 
 @inlined
 def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) -> int:
-    """Reads the TCP header at `tcp`; the mark's part of the IP header is there already. Returns what it is."""
+    """Reads the TCP header at `tcp`; the mark already has the part of the IP header. Returns the kind."""
     if end - tcp < TCP_HEADER or ip_end - tcp < TCP_HEADER:
         return MALFORMED
     payload = tcp + (buf[tcp + 12] >> 4) * 4

@@ -1,7 +1,7 @@
-"""Steps through the headers below TCP, in kernels: what the next layer is and where.
+"""Steps through the headers below TCP, in kernels: each finds the next layer and its place.
 
-A layer is named by the ethertype that announces it; a step returns (ethertype, place of the layer), or (0, -kind) where
-reading ends there. Places are not compared with the end here: every step compares before it reads.
+A layer is named by its ethertype; a step returns (ethertype, place of the layer), or (0, -kind) if reading ends there.
+The returned place is not compared with the end: every step compares before it reads.
 
 Sources: link types, NFLOG among them, tcpdump.org; PPP, RFC 1661, 1662 (address, control and protocol field
 compression); PPPoE, RFC 2516; MPLS, RFC 3032; GRE, RFC 2784, 2890; ERSPAN, draft-foschiano-erspan-03; VXLAN, RFC 7348;
@@ -64,7 +64,7 @@ EXTENSION_LIMIT = 16
 """Extension headers of one IPv6 packet. RFC 8200 recommends each at most once, which makes 7."""
 
 VXLAN_PORTS, VXLAN_GPE_PORT, GENEVE_PORT = (4789, 8472), 4790, 6081
-"""IANA's, and the one that Linux used before (flannel still does)."""
+"""IANA's ports, and the one that Linux used before (flannel still does)."""
 DNS_PORT = 53
 VXLAN_HEADER, UDP_HEADER = 8, 8
 VXLAN_HAS_ID = 0x08
@@ -271,7 +271,7 @@ def gre_layer(buf: NDArray[np.uint8], at: int, end: int) -> Any:
 
 @kernel
 def after_extensions(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> tuple[int, int]:
-    """What comes behind IPv6's extension headers: (protocol, place), or (-kind, 0)."""
+    """The payload after IPv6's extension headers: (protocol, place), or (-kind, 0)."""
     for _ in range(EXTENSION_LIMIT):
         if protocol not in PLAIN_EXTENSIONS and protocol != AUTHENTICATION and protocol != FRAGMENT:
             break

@@ -1,5 +1,5 @@
-"""Packets to TCP segments, block after block. The kernel reads them all; IP fragments are put together, and the kernel
-reads the whole packets too."""
+"""Reads TCP segments from packets, block after block. The kernel reads all packets. IP fragments are joined, and the
+kernel then reads the whole packets."""
 
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -29,10 +29,10 @@ from kafkascope_parsers.link.segments import SEGMENT_ROW, Segments, room_for_seg
 
 @dataclass(slots=True)
 class PacketCounts:
-    """What the packets so far were. segments + duplicates + other + malformed + unsupported + fragments = packets.
+    """Counts of the packets so far. segments + duplicates + other + malformed + unsupported + fragments = packets.
 
-    duplicates counts segments that the capture had shown already; fragments the fragments of IP packets, but for those
-    that made a packet whole, which count as what the whole packet is; given_up IP packets whose fragments did not all
+    duplicates counts segments that the capture had shown already; fragments the fragments of IP packets, except the
+    last missing one of each, which counts as the whole packet does; given_up IP packets whose fragments did not all
     come, over_limit those of them that a limit cut short; dns datagrams of port 53, which are among other.
     """
 
@@ -57,7 +57,7 @@ class PacketCounts:
 
 
 class _Read(NamedTuple):
-    """What the kernel made of packets: their kinds, places of IP headers, and the segments in the packets' order."""
+    """The kernel's results for packets: their kinds, places of IP headers, and the segments in the packets' order."""
 
     kinds: NDArray[np.uint8]
     ip: IpPlaces
@@ -65,11 +65,11 @@ class _Read(NamedTuple):
 
 
 class LinkReader:
-    """Reads the segments of the files of one capture point, in order, and on the way the first DATAGRAM_LIMIT datagrams
-    of port 53 of each file.
+    """Reads the segments of the files of one capture point, in order, and also the first DATAGRAM_LIMIT datagrams of
+    port 53 of each file.
 
     counts: since the start, or the last `take_counts`. State: fragments that wait for the rest of their packet, and the
-    last packets, to know copies of them.
+    last packets, in order to recognize copies of them.
     """
 
     def __init__(self) -> None:
@@ -84,15 +84,15 @@ class LinkReader:
         return found
 
     def take_counts(self) -> PacketCounts:
-        """The counts, which begin anew."""
+        """The counts, which then start again at 0."""
         taken, self.counts = self.counts, PacketCounts()
         return taken
 
     def read_segments(self, buf: NDArray[np.uint8], packets: Packets) -> tuple[NDArray[np.uint8], Segments]:
-        """The segments of a block, in capture order, and the bytes that their offsets count in.
+        """The segments of a block, in capture order, and the buffer that their offsets refer to.
 
-        These are buf itself, or, where fragments were put together, a copy of buf with the whole packets after it.
-        buf is read as far as len(buf), so pass it cut to what is filled.
+        That is buf itself, or, if fragments were joined, a copy of buf with the whole packets after it. buf is read up
+        to its end, so pass only the filled part.
         """
         read = self._read(buf, packets, self._state)
         if not (read.kinds == IP_FRAGMENT).any():
@@ -111,7 +111,7 @@ class LinkReader:
         return np.concatenate(bufs), _in_order(segments, np.argsort(np.concatenate(rows), kind="stable"))
 
     def _read(self, buf: NDArray[np.uint8], packets: Packets, state: LinkState) -> _Read:
-        """Reads packets by the kernel, counts all but fragments, and keeps datagrams."""
+        """Reads packets with the kernel, counts all except fragments, and keeps datagrams."""
         n = len(packets)
         arrays = PacketArrays(
             packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
@@ -129,7 +129,7 @@ class LinkReader:
         return _Read(kinds, ip, _first_rows(out, n_segments))
 
     def _keep_datagrams(self, buf: NDArray[np.uint8], packets: Packets, ip: IpPlaces, rows: NDArray[np.int64]) -> None:
-        """Keeps the datagrams in `rows`, as far as there is room."""
+        """Keeps the datagrams in `rows`, up to the limit."""
         for row in rows[: max(DATAGRAM_LIMIT - self.counts.dns, 0)].tolist():
             packet = _ip_packet(buf, ip, row)
             self._datagrams.append(read_datagram(packet, int(packets.ts_ns[row]), int(packets.packet_no[row])))
@@ -138,7 +138,8 @@ class LinkReader:
     def _put_together(
         self, buf: NDArray[np.uint8], packets: Packets, read: _Read
     ) -> tuple[list[bytes], NDArray[np.int64]]:
-        """The IP packets that fragments complete, and the rows of those fragments. Counts the other fragments."""
+        """The IP packets that became whole, and the rows of the fragments that completed them. Counts the other
+        fragments."""
         given_up, over_limit = self._fragments.n_given_up, self._fragments.n_over_limit
         wholes, completing = [], []
         for row in np.flatnonzero(read.kinds == IP_FRAGMENT).tolist():

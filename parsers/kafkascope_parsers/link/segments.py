@@ -1,4 +1,4 @@
-"""TCP segments of one block, as columns over the block's bytes, and the segment at hand in a kernel."""
+"""TCP segments of one block, as columns over the block's bytes, and the current segment of a kernel."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Segments:
     offset       int64    first captured payload byte in the block
     captured     int32    payload bytes in the capture
     length       int32    payload bytes on the wire (more than captured where the snap length cut it)
-    skipped      int32    what the segments right before it count that are not here (tcp.shares); 0 in a capture
+    skipped      int32    the count of the segments right before it that are left out (tcp.shares); 0 in a capture
     """
 
     ts_ns: NDArray[np.int64]
@@ -115,5 +115,5 @@ SEGMENT_ROW = record_type(
         ("tcp_flags", np.uint16),
     ],
 )
-"""The segment at hand. Kernels hand one such record on: it costs a pointer, where columns cost a reference count
-each. mark: see `duplicates`."""
+"""The current segment. Kernels pass on one such record: it costs a pointer, while each column would cost a reference
+count. mark: see `duplicates`."""
