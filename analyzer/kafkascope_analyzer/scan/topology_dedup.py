@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 
 _KEY = {
@@ -131,13 +132,18 @@ def _texts(facts: pa.Table) -> pa.DictionaryArray:
 
 
 def _joined(facts: pa.Table, columns: dict[str, tuple[str, ...]]) -> pa.DictionaryArray:
-    """Returns the kind and its columns of each row as one dictionary-encoded text."""
+    """Returns the kind and its columns of each row as one dictionary-encoded text; null for a kind without columns."""
     kinds = facts["kind"].combine_chunks()
-    texts = np.empty(len(kinds), object)
+    texts, places = [pa.array([], pa.string())], [np.empty(0, np.int64)]
     for kind, names in columns.items():
         rows = np.flatnonzero(np.asarray(pc.equal(kinds, kind)))
         if len(rows):
             chosen = facts.select(["kind", *names]).take(pa.array(rows))
             parts = [pc.fill_null(pc.cast(column, pa.string()), "") for column in chosen.columns]
-            texts[rows] = pc.binary_join_element_wise(*parts, _SEPARATOR).to_numpy(zero_copy_only=False)
-    return pa.array(texts, pa.string()).dictionary_encode()
+            texts.append(flat(pc.binary_join_element_wise(*parts, _SEPARATOR)))
+            places.append(rows)
+    place = np.concatenate(places)
+    at = np.full(len(kinds), -1)
+    at[place] = np.arange(len(place))
+    coded = pa.concat_arrays(texts).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(coded.indices.take(pa.array(at, mask=at < 0)), coded.dictionary)
