@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 STRINGS = pa.list_(pa.string())
 ROW, COLUMNS = b"kafkascope.row", b"kafkascope.columns"

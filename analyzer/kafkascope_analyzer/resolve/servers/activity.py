@@ -27,6 +27,7 @@ from kafkascope_analyzer.resolve.servers.losses import loss_rows
 from kafkascope_analyzer.resolve.servers.raised_ack_times import raised_rows
 from kafkascope_analyzer.resolve.servers.rows import ServerRows, first_connections, host_rows, sign_rows
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, RunUnion, first_ending_after, united
+from kafkascope_analyzer.resolve.servers.slow_hosts import slow_host_rows
 from kafkascope_analyzer.resolve.servers.slow_responses import with_slow_responses
 from kafkascope_analyzer.resolve.servers.slowness import slow_rows
 from kafkascope_analyzer.resolve.servers.spilled_runs import LAYERS, Activity, spilled_runs
@@ -96,6 +97,7 @@ def gather_server_rows(
         losses=loss_rows(hosts),
         delays=pa.concat_tables([delay_rows(hosts), raised_rows(hosts, activity.capture_ns)]),
         slow=slow_rows(hosts, activity.capture_ns),
+        slow_hosts=slow_host_rows(hosts, claims, activity.capture_ns),
         absent=absent,
         waits=waits.table(hosts),
         lost=lost.table(hosts),

@@ -18,6 +18,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     ServerConnection,
     ServerHost,
     ServerWait,
+    SlowHost,
     SlowProcess,
 )
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
@@ -29,7 +30,17 @@ from kafkascope_analyzer.resolve.servers.waits import LAYERS
 class ServerEvents(EventSource):
     """Makes events of servers from the rows that are gathered between the passes (ServerRows)."""
 
-    KINDS = (ServerHost, PacketLoss, PacketDelay, SlowProcess, HostSilence, ServerConnection, ServerWait, LifeSign)
+    KINDS = (
+        ServerHost,
+        PacketLoss,
+        PacketDelay,
+        SlowProcess,
+        SlowHost,
+        HostSilence,
+        ServerConnection,
+        ServerWait,
+        LifeSign,
+    )
 
     def __init__(self, context: BucketContext) -> None:
         self._servers = context.shared.servers
@@ -42,6 +53,7 @@ class ServerEvents(EventSource):
             (_loss_events, self._servers.losses),
             (_delay_events, self._servers.delays),
             (_slow_events, self._servers.slow),
+            (_slow_host_events, self._servers.slow_hosts),
             (_silence_events, self._servers.absent),
             (_connection_events, self._servers.lost),
             (_wait_events, self._servers.waits),
@@ -66,6 +78,10 @@ def _delay_events(rows: pa.Table) -> pa.Table:
 
 def _slow_events(rows: pa.Table) -> pa.Table:
     return _events(SlowProcess, rows, "first_ns", "first_packet")
+
+
+def _slow_host_events(rows: pa.Table) -> pa.Table:
+    return _events(SlowHost, rows, "first_ns", "first_packet")
 
 
 def _silence_events(rows: pa.Table) -> pa.Table:

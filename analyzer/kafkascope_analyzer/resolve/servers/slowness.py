@@ -18,7 +18,7 @@ Latencies are counted in classes, so that memory does not grow with their number
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -75,8 +75,8 @@ _RATIO_OCTAVES = (-2, 6)
 _N_RATIOS = (_RATIO_OCTAVES[1] - _RATIO_OCTAVES[0]) * _PER_OCTAVE
 _LEAST_USUAL_NS = 300_000
 """Shorter usual latencies count as this one: the clocks of threads are not finer."""
-_COLUMNS = ["conn", "number", "api_key", "ts_ns", "request_last_ns", "request_packet_no", "response_ns"]
-_COLUMNS += ["response_packet_no", "max_wait_ms", "in_flight", "throttle_ms", "replica_id"]
+SPILLED = ["conn", "number", "api_key", "ts_ns", "request_last_ns", "request_packet_no", "response_ns"]
+SPILLED += ["response_packet_no", "max_wait_ms", "in_flight", "throttle_ms", "replica_id"]
 
 
 SLOW_ROWS = pa.schema(
@@ -129,7 +129,7 @@ class Samples(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Slices:
+class Slices:
     """The time slices of a capture."""
 
     begin_ns: int
@@ -148,9 +148,9 @@ def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
     processes = _Processes(hosts)
     if not processes.n:
         return SLOW_ROWS.empty_table()
-    usual = _usual(processes)
-    slices = _slices(capture_ns, processes.n)
-    levels, n_samples = _doublings(processes, usual, slices)
+    usual = usual_times(processes)
+    slices = slices_of(capture_ns, processes.n)
+    levels, n_samples = doublings_of(processes, usual, slices)
     own, doublings = _own(levels)
     found = np.zeros((own.size + 1, 3), np.int64)
     n = slow_stretches(own, (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE), found)
@@ -160,10 +160,21 @@ def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
     ]
     if stretches:
         for samples in processes.samples():
-            above = _times_usual(samples, usual)
+            above = times_usual(samples, usual)
             for stretch in stretches:
                 stretch.take(samples.taken(np.flatnonzero(above >= stretch.late_doublings)), slices)
     return pa.Table.from_pylist([row for stretch in stretches for row in stretch.rows(processes)], SLOW_ROWS)
+
+
+class SampleSource(Protocol):
+    """Numbered processes, and samples of n_kinds kinds for them, which can be read again and again."""
+
+    n: int
+    n_kinds: int
+
+    def samples(self) -> Iterator[Samples]:
+        """Yields the samples, batch by batch."""
+        ...
 
 
 class _Processes:
@@ -175,6 +186,7 @@ class _Processes:
         found = np.unique(np.concatenate([hosts.process, hosts.client_process]))
         self.names: Ints = found[found != NONE]
         self.n = len(self.names)
+        self.n_kinds = _N_KINDS
 
     def samples(self) -> "Iterator[Samples]":
         """Yields the samples of all connections, batch by batch."""
@@ -196,7 +208,7 @@ class _Stretch:
         self._slowest: list[tuple[int, ...]] = []
         self._begin = self._end = (0, 0)
 
-    def take(self, late: Samples, slices: _Slices) -> None:
+    def take(self, late: Samples, slices: Slices) -> None:
         """Takes late samples; keeps the first, the last and the slowest of its process and slices."""
         at = slices.of(late.from_ns)
         mine = late.taken(np.flatnonzero((late.process == self._process) & (at >= self._first) & (at <= self._last)))
@@ -236,17 +248,18 @@ class _Stretch:
                 }
 
 
-def _slices(capture_ns: tuple[int, int], n_processes: int) -> _Slices:
+def slices_of(capture_ns: tuple[int, int], n_processes: int) -> Slices:
+    """Returns the time slices of a capture with so many processes."""
     begin_ns, end_ns = capture_ns
     most = max(MOST_CELLS // (max(n_processes, 1) * _N_RATIOS), 1)
     length_ns = max(SLICE_NS, -(-(end_ns - begin_ns + 1) // most))
-    return _Slices(begin_ns, length_ns, (end_ns - begin_ns) // length_ns + 1)
+    return Slices(begin_ns, length_ns, (end_ns - begin_ns) // length_ns + 1)
 
 
 def _samples(hosts: ServerHosts) -> Iterator[Samples]:
     for spill, first in hosts.first_row.items():
         last_ns, last_packet = np.zeros((2, int(hosts.connections.num_rows)), np.int64)
-        for rows in read_spill(spill, "requests", _COLUMNS):
+        for rows in read_spill(spill, "requests", SPILLED):
             conn = rows["conn"].to_numpy() + first
             yield _responses(hosts, rows, conn)
             yield _reactions(hosts, rows, conn, (last_ns, last_packet))
@@ -272,11 +285,19 @@ def _responses(hosts: ServerHosts, rows: pa.Table, conn: Ints) -> Samples:
 
 
 def _reactions(hosts: ServerHosts, rows: pa.Table, conn: Ints, last: tuple[Ints, Ints]) -> Samples:
-    """Returns samples for the time from a leader's response to a replica's next Fetch. last: time and packet of the
-    last response to a replica's Fetch on each connection; updated."""
-    is_fetch = (int_column(rows, "api_key", -1) == FETCH) & (int_column(rows, "replica_id", -1) >= 0)
-    at = np.flatnonzero(is_fetch & (hosts.client_process[conn] != NONE))
-    at = at[np.lexsort((rows["number"].to_numpy()[at], conn[at]))]
+    """Returns samples for the time from a leader's response to a replica's next Fetch."""
+    process = np.where(int_column(rows, "replica_id", -1) >= 0, hosts.client_process[conn], NONE)
+    samples = fetch_reactions(rows, conn, process, last)
+    return samples._replace(kind=samples.kind + _N_KINDS // 2 + _REACTION)
+
+
+def fetch_reactions(rows: pa.Table, conn: Ints, process: Ints, last: tuple[Ints, Ints]) -> Samples:
+    """Returns samples, all of kind 0, for the time from the response to a Fetch to the next Fetch on the connection.
+    conn, process: connection and process of each row, NONE for rows to be left out. last: time and packet of the last
+    response to a Fetch on each connection; updated."""
+    at = np.flatnonzero((int_column(rows, "api_key", -1) == FETCH) & (process != NONE))
+    number = rows["number"].to_numpy()
+    at = at[np.lexsort((number[at], conn[at]))]
     mine, sent, answered = conn[at], int_column(rows, "ts_ns", 0)[at], int_column(rows, "response_ns", 0)[at]
     packet_no, until = (int_column(rows, f"{name}_packet_no", 0)[at] for name in ("request", "response"))
     is_first = np.append(True, mine[1:] != mine[:-1])[: len(at)]
@@ -284,40 +305,39 @@ def _reactions(hosts: ServerHosts, rows: pa.Table, conn: Ints, last: tuple[Ints,
     before_packet = np.where(is_first, last[1][mine], np.roll(until, 1))
     last[0][mine], last[1][mine] = answered, until
     kept = (before_ns > 0) & (sent >= before_ns)
-    kind = np.full(len(at), _N_KINDS // 2 + _REACTION)
-    number = rows["number"].to_numpy()[at]
-    columns = (hosts.client_process[mine], kind, before_ns, sent - before_ns, mine, number, before_packet, packet_no)
+    kind = np.zeros(len(at), np.int64)
+    columns = (process[at], kind, before_ns, sent - before_ns, mine, number[at], before_packet, packet_no)
     return Samples(*columns).taken(np.flatnonzero(kept))
 
 
-def _usual(processes: _Processes) -> Ints:
+def usual_times(processes: SampleSource) -> Ints:
     """Returns the lower quartile of each process and kind, nanoseconds; 0 where there are too few samples."""
-    counts = np.zeros((processes.n * _N_KINDS, _N_CLASSES), np.int32)
+    counts = np.zeros((processes.n * processes.n_kinds, _N_CLASSES), np.int32)
     for samples in processes.samples():
         octaves = np.log2(np.maximum(samples.took_ns / _NS_PER_US, 1))
         classes = np.minimum((octaves * _PER_OCTAVE).astype(np.int64), _N_CLASSES - 1)
-        np.add.at(counts, (samples.process * _N_KINDS + samples.kind, classes), 1)
+        np.add.at(counts, (samples.process * processes.n_kinds + samples.kind, classes), 1)
     total = counts.sum(1)
     quartile = (np.cumsum(counts, 1, dtype=np.int64) * 4 >= total[:, None]).argmax(1)
     usual = (2 ** (quartile / _PER_OCTAVE) * _NS_PER_US).astype(np.int64)
     known = np.where(total >= LEAST_OF_KIND, np.maximum(usual, _LEAST_USUAL_NS), 0)
-    return np.asarray(known.reshape(-1, _N_KINDS))
+    return np.asarray(known.reshape(-1, processes.n_kinds))
 
 
-def _times_usual(samples: Samples, usual: Ints) -> Floats:
+def times_usual(samples: Samples, usual: Ints) -> Floats:
     """Returns how many doublings above the usual each sample is; NaN where that is not known."""
     compared = usual[samples.process, samples.kind].astype(np.float64)
     ratio = np.maximum(samples.took_ns, _NS_PER_US) / np.where(compared > 0, compared, np.nan)
     return np.asarray(np.log2(ratio))
 
 
-def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[list[Floats], Ints]:
+def doublings_of(processes: SampleSource, usual: Ints, slices: Slices) -> tuple[list[Floats], Ints]:
     """Returns the quantiles of _LEVELS of each process in each slice, as doublings above the usual, NaN where there are
     too few samples; and the number of samples."""
     counts = np.zeros((processes.n * slices.n, _N_RATIOS), np.int32)
     least, most = _RATIO_OCTAVES
     for samples in processes.samples():
-        above = _times_usual(samples, usual)
+        above = times_usual(samples, usual)
         known = np.flatnonzero(~np.isnan(above))
         samples, above = samples.taken(known), above[known]
         ratio = ((np.clip(above, least, most - 1 / _PER_OCTAVE) - least) * _PER_OCTAVE).astype(np.int64)
@@ -336,16 +356,17 @@ def _own(levels: list[Floats]) -> tuple[Floats, Floats]:
     """Returns how much slower each process was in each slice than others, by the level at which that is most; and its
     doublings above the usual at that level. Levels above the median count only where there are others to compare them
     with."""
-    own, doublings = _beyond_others(levels[0]), levels[0]
+    own, doublings = beyond_others(levels[0]), levels[0]
     for level, above in zip(_LEVELS[1:], levels[1:], strict=True):
         has_others = (~np.isnan(above)).sum(0) > 1
-        beyond = np.where(has_others, _beyond_others(above) - level.allowed, np.nan)
+        beyond = np.where(has_others, beyond_others(above) - level.allowed, np.nan)
         is_more = (beyond > own) | (np.isnan(own) & ~np.isnan(beyond))
         own, doublings = np.where(is_more, beyond, own), np.where(is_more, above, doublings)
     return np.asarray(own), np.asarray(doublings)
 
 
-def _beyond_others(doublings: Floats) -> Floats:
+def beyond_others(doublings: Floats) -> Floats:
+    """Returns by how many doublings each process exceeded the others in each slice."""
     return doublings - np.maximum(_of_others(doublings), 0)
 
 

@@ -6,6 +6,7 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.broker_lossy import BROKER_LOSSY
+from kafkascope_spark.stories.incidents.kinds.controllers_cut import CONTROLLERS_CUT
 from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
 from kafkascope_spark.stories.servers.table import BrokerState
 
@@ -29,6 +30,8 @@ def fault_of(failure: Failure) -> Fault:
     lossy = [state for state in failure.states if state.state == "lossy"]
     # A link that loses packets looks cut to some for a moment.
     fault = _of_states(failure.states, lossy if failure.kind in (BROKER_LOSSY, HOST_LOSSY) else failure.states)
+    if failure.kind is CONTROLLERS_CUT:
+        fault = _of_all(fault, failure.states)
     if failure.is_since_before:
         fault = replace(fault, start_after_ns=None)
     if failure.reopened_ns is not None:
@@ -63,6 +66,13 @@ def _of_states(states: list[BrokerState], ending: list[BrokerState]) -> Fault:
     end_ns = min(over, default=None)
     shown = [state.shown_to_ns for state in ending if end_ns is None or state.shown_to_ns <= end_ns]
     return Fault(start_after_ns, start_ns, max(shown, default=None), end_ns)
+
+
+def _of_all(fault: Fault, states: list[BrokerState]) -> Fault:
+    """Returns the fault of several pairs of nodes, which is over when the last of them reach each other: one that is
+    over before may only have given up."""
+    over = max((state.after_ns for state in states if state.after_ns is not None), default=None)
+    return replace(fault, end_after_ns=max(state.shown_to_ns for state in states), end_ns=over)
 
 
 def _slow_until_ns(states: list[BrokerState]) -> int:

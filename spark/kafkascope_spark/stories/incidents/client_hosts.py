@@ -12,6 +12,7 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
+from kafkascope_spark.stories.incidents.kinds.host_slow import HOST_SLOW
 from kafkascope_spark.stories.servers.table import BrokerState
 
 SAME_NS = SECOND
@@ -42,6 +43,21 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
     for failure in failures:
         failure.servers = frozenset(server for host in failure.hosts for server in used[host])
     return failures
+
+
+def slow_hosts(states: Iterable[BrokerState], failures: Iterable[Failure]) -> list[Failure]:
+    """Returns the failures of hosts whose clients were slow, in order of time, but for those that overlap a failure of
+    a broker, a path or a host: clients that wait for one broker may ask others late."""
+    explained = [failure for failure in failures if failure.kind.cuts_clients or failure.kind.of_path]
+    slow = [row for row in states if row.state == "host_slow" and row.host_kind == "client"]
+    found: list[Failure] = []
+    for rows in sorted(_silences(slow), key=lambda rows: (rows[0].from_ns, rows[0].host)):
+        failure = Failure(HOST_SLOW, rows[0].host, rows[0].from_ns, max(row.to_ns or 0 for row in rows))
+        failure.states, failure.hosts = rows, frozenset({rows[0].host})
+        failure.servers = frozenset(row.server for row in rows)
+        if all(other.overlap_ns(failure.start_ns, failure.end_ns) <= 0 for other in explained):
+            found.append(failure)
+    return found
 
 
 def _servers_of_hosts(states: Iterable[BrokerState], hosts: Collection[str]) -> dict[str, set[str]]:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.controller_down import CONTROLLER_DOWN
 from kafkascope_spark.stories.incidents.kinds.controller_unresponsive import CONTROLLER_UNRESPONSIVE
+from kafkascope_spark.stories.incidents.kinds.controllers_cut import CONTROLLERS_CUT
+from kafkascope_spark.stories.incidents.kinds.replication import REPLICATION
 from kafkascope_spark.stories.servers.table import BrokerState
 
 _OF_CONTROLLERS = frozenset({"controller", "inter_broker"})
@@ -33,12 +35,40 @@ def give_controllers(
     for failure in of_brokers:
         mine = [roles.get(server, frozenset()) for server in failure.servers]
         is_broker = any(_has_clients(row, of_clients.get(row.server_ip, ())) for row in failure.states)
-        if (
-            mine
-            and not is_broker
-            and all("controller" in of_server and of_server <= _OF_CONTROLLERS for of_server in mine)
-        ):
+        if mine and not is_broker and all(map(_is_of_controllers, mine)):
             failure.kind = CONTROLLER_DOWN if failure.kind.restarts else CONTROLLER_UNRESPONSIVE
+
+
+def join_cut_controllers(
+    failures: list[Failure], roles_of: Callable[[Collection[str]], Mapping[str, frozenset[str]]]
+) -> None:
+    """Joins failures between nodes that are only at ports of controllers, and overlap, to one: controllers did not
+    reach each other. roles_of: roles of all connections to each of the given servers."""
+    between = [failure for failure in failures if failure.kind is REPLICATION]
+    roles = roles_of({row.server for failure in between for row in failure.states}) if between else {}
+    cut = [f for f in between if all(_is_of_controllers(roles.get(row.server, frozenset())) for row in f.states)]
+    last: Failure | None = None
+    for failure in sorted(cut, key=lambda failure: failure.start_ns):
+        if last is not None and last.overlap_ns(failure.start_ns, failure.end_ns) > 0:
+            _join(last, failure)
+            failures.remove(failure)
+        else:
+            failure.kind = CONTROLLERS_CUT
+            last = failure
+
+
+def _join(failure: Failure, other: Failure) -> None:
+    """Adds what another failure shows to one."""
+    failure.states += other.states
+    failure.hosts |= other.hosts
+    failure.servers |= other.servers
+    ends = [end_ns for end_ns in (failure.end_ns, other.end_ns) if end_ns is not None]
+    failure.end_ns = max(ends) if len(ends) > 1 else None
+    failure.affected_until_ns = failure.end_ns
+
+
+def _is_of_controllers(roles: frozenset[str]) -> bool:
+    return "controller" in roles and roles <= _OF_CONTROLLERS
 
 
 def _has_clients(row: BrokerState, of_clients: Collection[Listener]) -> bool:

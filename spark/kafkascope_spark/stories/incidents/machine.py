@@ -24,12 +24,12 @@ from kafkascope_spark.stories.incidents.attribution import (
 )
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
-from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, with_cut_hosts
+from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
 from kafkascope_spark.stories.incidents.client_listeners import name_by_client_listeners
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
-from kafkascope_spark.stories.incidents.controllers import Listener, give_controllers
+from kafkascope_spark.stories.incidents.controllers import Listener, give_controllers, join_cut_controllers
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.dead_addresses import mark_dead_addresses
@@ -240,6 +240,7 @@ class Incidents:
             *self._found("listeners", self._listeners.failures),
             *self._found("slow consumers", lambda: slow_consumers(self._rebalances, self._clients)),
             *self._found("client hosts", lambda: unreachable_hosts(self._states)),
+            *self._found("slow hosts", lambda: slow_hosts(self._states, of_brokers)),
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]
         of_clients += self._found("turned away hosts", lambda: turned_away_hosts(self._states, list(of_clients)))
@@ -329,6 +330,7 @@ class Incidents:
             if row.host_kind == "client":
                 of_clients[row.server_ip].add(Listener(row.server_port, row.node_id))
         self._do("controllers", lambda: give_controllers(failures, self._packets.roles, of_clients))
+        self._do("cut controllers", lambda: join_cut_controllers(failures, self._packets.roles))
         restarted = self._found("restarts", lambda: self._restarts(failures))
         return sorted([*failures, *lost, *restarted], key=lambda f: (f.start_ns, f.subject))
 

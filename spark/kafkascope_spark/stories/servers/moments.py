@@ -9,10 +9,11 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     PacketLoss,
     ServerConnection,
     ServerWait,
+    SlowHost,
     SlowProcess,
 )
 
-WithPackets = HostSilence | LifeSign | PacketDelay | PacketLoss | ServerConnection | ServerWait | SlowProcess
+WithPackets = HostSilence | LifeSign | PacketDelay | PacketLoss | ServerConnection | ServerWait | SlowHost | SlowProcess
 """Events with a first and a last packet."""
 
 

@@ -20,12 +20,21 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     ServerConnection,
     ServerHost,
     ServerWait,
+    SlowHost,
     SlowProcess,
 )
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of, moment_of
 
 ServerEvent = (
-    ServerHost | PacketLoss | PacketDelay | SlowProcess | HostSilence | ServerConnection | ServerWait | LifeSign
+    ServerHost
+    | PacketLoss
+    | PacketDelay
+    | SlowProcess
+    | SlowHost
+    | HostSilence
+    | ServerConnection
+    | ServerWait
+    | LifeSign
 )
 ANYBODY = ""
 """Stands for all hosts together."""
@@ -155,6 +164,7 @@ class ServerRecord:
     losses: list[PacketLoss] = field(default_factory=list)
     delays: list[PacketDelay] = field(default_factory=list)
     slow: list[SlowProcess] = field(default_factory=list)
+    slow_hosts: list[SlowHost] = field(default_factory=list)
     absent: list[HostSilence] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
@@ -171,6 +181,8 @@ class ServerRecord:
             self.delays.append(event)
         elif isinstance(event, SlowProcess):
             self.slow.append(event)
+        elif isinstance(event, SlowHost):
+            self.slow_hosts.append(event)
         elif isinstance(event, HostSilence):
             self.absent.append(event)
         elif isinstance(event, ServerConnection):

@@ -7,6 +7,7 @@ from kafkascope_spark.stories.servers.delayed import delayed_stretches
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.host_silent import host_silent_stretches
+from kafkascope_spark.stories.servers.host_slow import host_slow_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.mtu import mtu_stretches, with_lost_bytes
@@ -57,6 +58,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     bad += not_accepting_stretches(server, bad)
     bad += slow_stretches(server, bad)
     bad += dead_flow_stretches(server, bad)
+    bad += host_slow_stretches(server, list(bad))
     bad += idle_stretches(server, down)
     of_hosts = by_host(stretch for stretch in bad if not stretch.goes_back)
     for name, host in sorted(server.hosts.items()):

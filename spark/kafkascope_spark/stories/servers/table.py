@@ -19,6 +19,7 @@ StateName = Literal[
     "down",
     "silent",
     "host_silent",
+    "host_slow",
     "refusing",
     "turned_away",
     "not_accepting",
@@ -56,10 +57,12 @@ class BrokerState(StoryRow):
         "(its connections ended together, or new ones are refused, and nobody is served), silent (no packet comes for "
         "which the host waits, not even an acknowledgment; or the host acknowledges nothing that the broker sends, "
         "although it talks to others), host_silent (the host sends nothing to any server, and acknowledges none of the "
-        "broker's retransmissions), refusing (new connections of this host are refused, while others or older ones are "
-        "served, or the broker works with other brokers), turned_away (new connections of this host are accepted, and "
-        "closed at once before the broker sends anything), not_accepting (new connections of this host are not "
-        "answered, while packets come on older ones), unknown (nobody waited for anything after a bad state)",
+        "broker's retransmissions), host_slow (the clients of the host took several times as long as usual to fetch "
+        "again, while those of other hosts did not), refusing (new connections of this host are refused, while "
+        "others or older ones are served, or the broker works with other brokers), turned_away (new connections of "
+        "this host are accepted, and closed at once before the broker sends anything), not_accepting (new "
+        "connections of this host are not answered, while packets come on older ones), unknown (nobody waited for "
+        "anything after a bad state)",
     ]
     unacknowledged: Annotated[
         Unacknowledged | None,

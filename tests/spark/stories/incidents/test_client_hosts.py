@@ -6,7 +6,7 @@ from tests.spark.stories.incidents.conftest import NS, MakeStall, MakeState
 
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, with_cut_hosts
+from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import severity_of
@@ -62,6 +62,20 @@ def test_hosts_that_fall_silent_and_come_back_together_are_one_failure(state: Ma
     rows = grid(state, {(2, 21): ("host_silent", 10, 25), (3, 22): ("host_silent", 10.4, 25.3)})
     (failure,) = unreachable_hosts(rows)
     assert failure.hosts == {"10.0.0.21", "10.0.0.22"}
+
+
+def test_a_host_is_slow_by_itself_only_where_nothing_fails_meanwhile(state: MakeState) -> None:
+    rows = grid(state, {(node, 21): ("host_slow", 10, 25) for node in (1, 2, 3)})
+    (failure,) = slow_hosts(rows, [])
+    assert (failure.kind.name, failure.hosts, failure.start_ns, failure.end_ns) == (
+        "host_slow",
+        {"10.0.0.21"},
+        10 * NS,
+        25 * NS,
+    )
+    for since, n_slow in ((12, 0), (40, 1)):
+        failed = broker_failures([state(4, 22, "serving", 0, since), state(4, 22, "frozen", since, since + 9)])
+        assert len(slow_hosts(rows, failed)) == n_slow
 
 
 def all_down(state: MakeState) -> tuple[list[BrokerState], list[Failure]]:

@@ -36,7 +36,11 @@ def fault(name: str) -> tuple[dict[str, Any], int, int]:
 
 @pytest.mark.parametrize(
     ("name", "kind", "place"),
-    [("client_host_cut", "client_host", "client_host"), ("dns_stopped", "dns", "name_server")],
+    [
+        ("client_host_cut", "client_host", "client_host"),
+        ("starved_host", "host_slow", "client_host"),
+        ("dns_stopped", "dns", "name_server"),
+    ],
 )
 def test_the_fault_is_at_its_place_within_its_brackets(
     dataset_of: Callable[..., Path], name: str, kind: str, place: str

@@ -161,6 +161,30 @@ class SlowProcess(Event):
 
 
 @event_kind(
+    "slow_host",
+    "time in which the clients of a host took several times as long as usual from a response to the next Fetch, while "
+    "those of other hosts did not; of a single client only if all clients of the host paused together",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class SlowHost(Event):
+    """The clients of a host took several times as long as usual to react."""
+
+    host: Annotated[str, "address of the host"]
+    n_clients: Annotated[int, "number of clients for which that was measured"]
+    times_usual: Annotated[int, "how many times as long as usual the upper quartile of the quickest client took"]
+    first_ns: Annotated[int, "beginning of the first late reaction"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "end of the last late reaction"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
+
+    @property
+    def part_ns(self) -> int:
+        """Returns its time of the capture: that in which it began."""
+        return self.first_ns
+
+
+@event_kind(
     "host_silence",
     "time in which a host sent nothing to anybody, although the server retransmitted what the host "
     "had not acknowledged",

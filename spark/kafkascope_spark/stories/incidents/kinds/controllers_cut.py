@@ -1,0 +1,45 @@
+"""KRaft controllers that did not reach each other.
+
+Looks at connections to ports where all requests are those to a controller, between nodes that did not reach each other
+there, while clients were served. Without a majority of the controllers the cluster serves on, but elects no leader and
+changes nothing: a broker that fails then is not replaced. Could be confused with a controller that is down
+(controller_down), whose connections end. Proved by clients that brokers served meanwhile.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, network
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    ends = {row.server_ip for row in failure.states} | {row.host for row in failure.states}
+    return (
+        f"Controllers did not reach each other {times.of(failure)} ({listed(sorted(ends))}): without a majority of "
+        "them no leader is elected, and a broker that fails is not replaced, while those that work serve on"
+    )
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    servers = listed(sorted({row.server for row in failure.states}))
+    yield network(f"Look at the network between the controllers: they did not reach each other at {servers}.")
+    yield brokers(
+        "kafka-metadata-quorum.sh --bootstrap-controller with the address of a controller, and describe --status, "
+        "names their leader and who lags. Restart no broker before there is one."
+    )
+
+
+CONTROLLERS_CUT = Kind(
+    "controllers_cut",
+    "controllers cut off",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="replication",
+    between_brokers=True,
+    cuts_clients=True,
+)
