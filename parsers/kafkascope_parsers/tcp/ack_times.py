@@ -1,9 +1,9 @@
-"""Measures how soon each side of a connection acknowledges what the other sends, by slices of time.
+"""Measures how soon each side of a connection acknowledges the segments of the other, by slices of time.
 
 One segment of a direction is timed at a time, from where it was captured to the first acknowledgment that covers it, as
-TCP times its round trips (RFC 6298); one that is sent again meanwhile is not, as nobody knows which of the two was
-acknowledged (Karn's algorithm). Kernels acknowledge by themselves: within 40 ms (Linux) to 200 ms, sooner where they
-have something to send, or several segments came.
+TCP times its round trips (RFC 6298). A segment that is sent again meanwhile is not timed, because it is unknown which
+of the two was acknowledged (Karn's algorithm). Kernels acknowledge without the application: within 40 ms (Linux) to 200
+ms, and sooner if they have data to send or several segments came.
 
 Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, row a row of ACK_TIMES, mine and theirs rows of LIVENESS of
 the layer PACKETS.
@@ -24,7 +24,7 @@ _MASK32 = 0xFFFFFFFF
 
 @kernel
 def end_slice(row: Any, d: int, n: Any, spans: NDArray[np.void]) -> None:
-    """Makes the slice of the row a span."""
+    """Writes the slice of the row as a span."""
     span = spans[n.spans]
     n.spans += 1
     span.direction, span.kind, span.n_quick = d, ACKED, row.n
@@ -37,7 +37,7 @@ def end_slice(row: Any, d: int, n: Any, spans: NDArray[np.void]) -> None:
 
 @kernel
 def note_acknowledged(seg: Any, row: Any, d: int, n: Any, spans: NDArray[np.void]) -> None:
-    """The segment acknowledges the one of direction d that is timed."""
+    """Notes that the segment acknowledges the timed one of direction d."""
     took = max(seg.ts_ns - row.asked_ns, 0)
     if row.n > 0 and row.asked_ns // SLICE_NS != row.first_ns // SLICE_NS:
         end_slice(row, d, n, spans)
@@ -54,7 +54,7 @@ def note_acknowledged(seg: Any, row: Any, d: int, n: Any, spans: NDArray[np.void
 
 @kernel
 def time_segment(seg: Any, row: Any, mine: Any) -> None:
-    """Times the segment if it is new; one that is sent again ends the time that is taken."""
+    """Times the segment if it is new; a segment that is sent again cancels the current timing."""
     size = np.int64(seg.length) + (1 if seg.tcp_flags & SYN else 0) + (1 if seg.tcp_flags & FIN else 0)
     if size == 0:
         return

@@ -1,7 +1,7 @@
-"""Copies chunks into runs: sorted by direction, each direction's in stream order.
+"""Copies chunks into runs, sorted by direction, and by stream order within a direction.
 
-A run ends where the next chunk of its direction does not begin at its end. The chunks of tails (what framing left of
-the block before) come before those of the block, so a direction's stream goes on where framing stopped.
+A run ends if the next chunk of its direction does not begin at its end. The chunks of tails (bytes that framing left of
+the block before) come before those of the block, so that a direction's stream continues where framing stopped.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, Streams
 
 
 class Sources(NamedTuple):
-    """What chunks point into: the block, what waits since earlier blocks, tails."""
+    """The buffers that chunks point into: the block, waiting bytes of earlier blocks, tails."""
 
     block: NDArray[np.uint8]
     waiting: NDArray[np.uint8]
@@ -29,7 +29,7 @@ PER_RUN = ("direction", "start", "end", "stream_offset", "gap_before", "gap_kind
 
 @kernel
 def mark_directions(chunks: NDArray[np.void], sides: NDArray[np.void], found: NDArray[np.int64]) -> int:
-    """Collects the directions of chunks, each once; marks them in `slot`. Returns how many."""
+    """Collects the directions of chunks, each once, and marks them in `slot`. Returns their number."""
     n = 0
     for i in range(len(chunks)):
         d = chunks[i].direction
@@ -76,7 +76,7 @@ def copy_bytes(target: NDArray[np.uint8], source: NDArray[np.uint8]) -> None:
 
 @kernel
 def gap_before(chunk: Any, me: Any) -> Any:
-    """The bytes missing before a chunk that begins a run; accounts for them."""
+    """The number of bytes missing before a chunk that begins a run; counts them."""
     if chunk.source == FROM_TAIL:
         return 0
     gap = chunk.stream_offset - (me.stream_bytes + me.missing_bytes + me.cut_bytes)
@@ -95,7 +95,7 @@ def copy_chunks(
     sources: Sources,
     runs: Streams,
 ) -> int:
-    """Copies the chunks in that order to runs.data and writes runs and pieces. Returns the number of runs."""
+    """Copies the chunks in the given order to runs.data, and writes runs and pieces. Returns the number of runs."""
     n, place, direction, expected = 0, 0, -1, 0
     for k in range(len(order)):
         chunk = chunks[order[k]]
@@ -126,7 +126,7 @@ def copy_chunks(
 def copy_tails(
     streams: Streams, consumed: NDArray[np.int64], chunks: NDArray[np.void], tails: NDArray[np.uint8]
 ) -> tuple[int, int]:
-    """Copies what is left of each direction's last run, packet by packet. Returns the number of chunks and bytes.
+    """Copies the unread rest of each direction's last run, packet by packet. Returns the number of chunks and bytes.
 
     consumed: per run, how far it was read in data. There is room for one chunk per piece and for all bytes of the
     runs' ends.
@@ -152,7 +152,7 @@ def copy_tails(
 
 
 def _gaps_after(direction: NDArray[np.int64], sides: NDArray[np.void]) -> NDArray[np.uint8]:
-    """gap_after of each run: a gap that its direction has come to since its last chunk."""
+    """gap_after of each run: a gap that its direction has reached since its last chunk."""
     last = np.ones(len(direction), np.bool_)
     last[:-1] = direction[1:] != direction[:-1]
     return np.where(last, sides["gap_kind"][direction], GAP_NONE).astype(np.uint8)
@@ -175,13 +175,13 @@ class Assembler:
         self._tails = np.empty(0, np.uint8)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is saved between blocks: the tails. The bytes of the last block's runs, up to a whole block, are of no
-        use any more."""
+        """The saved state: the tails. The bytes of the last block's runs, up to a whole block, are not needed any
+        more."""
         return self.__dict__ | {"_data": np.empty(0, np.uint8)}
 
     @property
     def tail_chunks(self) -> NDArray[np.void]:
-        """What is kept for later blocks, as CHUNK rows."""
+        """The bytes that are kept for later blocks, as CHUNK rows."""
         return self._tail_chunks
 
     def assemble(
@@ -194,7 +194,7 @@ class Assembler:
     ) -> Streams:
         """The runs of a block's chunks (in stream order per direction), which point into sources (block, waiting).
 
-        The tails of every connection that has chunks come first; where final, those of all connections.
+        The tails of every connection that has chunks come first; if final, those of all connections.
         """
         found = np.empty(len(chunks) + 1, np.int64)
         found = found[: mark_directions(chunks, sides, found)]
@@ -215,8 +215,8 @@ class Assembler:
         return runs._replace(gap_after=_gaps_after(runs.direction, sides))
 
     def keep_rest(self, streams: Streams, consumed: NDArray[np.int64]) -> None:
-        """Copies what is left of the last block's runs beside the tails of directions that had nothing in it. consumed:
-        per run, how far it was read in data.
+        """Keeps the unread rest of the last block's runs, and the tails of directions that had no chunks in it.
+        consumed: per run, how far it was read in data.
         """
         chunks = np.empty(len(streams.piece_start) + 1, CHUNK)
         tails = np.empty(int((streams.end - np.clip(consumed, streams.start, streams.end)).sum()), np.uint8)
@@ -231,8 +231,9 @@ class Assembler:
         self._tail_chunks = joined_rows([kept, chunks[:n]])
 
     def _room(self, n_bytes: int) -> NDArray[np.uint8]:
-        """Room for n_bytes. One buffer for all blocks: the pages of a new one cost more than copying. It has room for
-        twice as many, as a block comes with the tails of those before it; pages that are never written cost nothing."""
+        """Room for n_bytes. One buffer is used for all blocks, as the pages of a new one cost more than copying. It has
+        room for twice as many bytes, as a block comes with the tails of those before it; pages that are never written
+        cost nothing."""
         if len(self._data) < n_bytes:
             self._data = np.empty(2 * n_bytes, np.uint8)
         return self._data[:n_bytes]

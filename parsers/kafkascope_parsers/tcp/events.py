@@ -1,4 +1,4 @@
-"""Writes rows of EVENT. Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, row the one to be written next."""
+"""Writes rows of EVENT. Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, row the next one to write."""
 
 from typing import Any, NamedTuple
 

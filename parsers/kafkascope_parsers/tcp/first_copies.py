@@ -1,8 +1,8 @@
-"""Compares retransmissions with what came first, which is what counts.
+"""Compares retransmissions with the bytes that came first, which are the ones that are used.
 
-The first copy is sought among the last chunks of its direction (FIRST_COPY_STEPS) and among the last bytes of the whole
-capture (FIRST_COPY_BYTES). Both limits are counted in the capture, not in blocks or buckets, so that neither changes
-what is found; between blocks the bytes that may still be asked for are copied.
+The first copy is searched among the last chunks of its direction (FIRST_COPY_STEPS) and among the last bytes of the
+whole capture (FIRST_COPY_BYTES). Both limits are counted in the capture, not in blocks or buckets, so that results do
+not depend on these. Bytes that may still be needed are copied between blocks.
 
 Arguments are records: seg a SEGMENT_ROW, me a SIDE, n the COUNTERS.
 """
@@ -26,7 +26,7 @@ from kafkascope_parsers.tcp.state import (
 
 
 class FirstCopy(NamedTuple):
-    """Bytes of a stream that came first: their stream offset, how many, and their place in which source of bytes."""
+    """Bytes of a stream that came first: their stream offset, their number, and their place in a source of bytes."""
 
     stream_offset: int
     length: int
@@ -37,7 +37,7 @@ class FirstCopy(NamedTuple):
 @kernel
 def differences(seg: Any, start: int, first: FirstCopy, held: Payloads) -> Any:
     """Compares the segment, whose payload begins at stream offset `start`, with a first copy. Returns the stream offset
-    of the first byte that differs (-1: none) and how many do."""
+    of the first byte that differs (-1: none), and the number of bytes that differ."""
     offset, length, at, source = first
     a, b = max(start, offset), min(start + seg.captured, offset + length)
     if source == NOWHERE or a >= b:
@@ -66,7 +66,8 @@ def _compare(one: NDArray[np.uint8], at: int, other: NDArray[np.uint8], what: tu
 def delivered_differences(
     seg: Any, start: int, me: Any, chunks: tuple[NDArray[np.void], NDArray[np.void]], held: Payloads
 ) -> Any:
-    """Compares the segment with what of its direction was taken before. chunks: rows of CHUNK and the COUNTERS."""
+    """Compares the segment with the payload of its direction that was taken before. chunks: rows of CHUNK and the
+    COUNTERS."""
     rows, n = chunks[0], chunks[1][0]
     k, first, total = me.last_chunk - n.first_chunk, np.int64(-1), np.int64(0)
     for _ in range(FIRST_COPY_STEPS):
@@ -86,9 +87,9 @@ def delivered_differences(
 def keep_first_copies(
     chunks: NDArray[np.void], position: int, held: Payloads, to: tuple[NDArray[np.void], NDArray[np.uint8]]
 ) -> tuple[int, int]:
-    """Keeps the chunks, and of the recent ones the bytes, that a later segment may be compared with.
+    """Keeps the chunks with which a later segment may be compared, with the bytes of the recent ones.
 
-    Returns how many rows and how many bytes were written; there is room for all.
+    Returns the numbers of rows and of bytes that were written; there is room for all.
     """
     rows, copies = to
     first = 0

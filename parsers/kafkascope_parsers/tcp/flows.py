@@ -1,7 +1,6 @@
-"""Finds the connection of a segment: open addressing over both endpoints, whichever sent it.
+"""Finds the connection of a segment in a hash table (open addressing) over both endpoints, in either direction.
 
-The hash of a flow is the same for both directions and on every machine, so it also says which bucket the flow belongs
-to.
+The hash of a flow is the same for both directions and on every machine, so it also gives the bucket of the flow.
 """
 
 from typing import Any, NamedTuple
@@ -54,7 +53,7 @@ class Ends(NamedTuple):
 
 @kernel
 def hash_flows(ends: Ends, flow: NDArray[np.uint64], direction: NDArray[np.uint8]) -> None:
-    """Writes the flow hash of each row, and its direction: 0 where the hash of the source is the lesser, else 1."""
+    """Writes the flow hash of each row, and its direction: 0 if the hash of the source is the smaller one, else 1."""
     for i in range(len(flow)):
         one = mix(ends.source[i, 0], ends.source[i, 1], ends.source_port[i])
         other = mix(ends.destination[i, 0], ends.destination[i, 1], ends.destination_port[i])
@@ -62,7 +61,7 @@ def hash_flows(ends: Ends, flow: NDArray[np.uint64], direction: NDArray[np.uint8
 
 
 def flow_hashes(ends: Ends) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """The flow hash of each row, the same both ways, and its direction, which is not."""
+    """The flow hash of each row, which is the same for both directions, and its direction."""
     flow, direction = np.empty(len(ends.source), np.uint64), np.empty(len(ends.source), np.uint8)
     hash_flows(ends, flow, direction)
     return flow, direction
@@ -76,7 +75,7 @@ def bucket_of(flow: int, n_buckets: int) -> Any:
 
 @kernel
 def sent_by(seg: Any, me: Any, peer: Any) -> Any:
-    """Whether the segment went from me to peer."""
+    """Whether the segment was sent by me to peer."""
     return (
         me.address_low == seg.source_low
         and me.port == seg.source_port
@@ -89,7 +88,7 @@ def sent_by(seg: Any, me: Any, peer: Any) -> Any:
 
 @kernel
 def find_slot(seg: Any, flow: int, slots: NDArray[np.int64], sides: NDArray[np.void]) -> Any:
-    """The slot of the segment's flow and its direction; the slot is empty and the direction -1 where the flow is new.
+    """The slot of the segment's flow and its direction; for a new flow the slot is empty and the direction -1.
 
     At most half of the slots are taken, so the search ends.
     """

@@ -1,4 +1,4 @@
-"""When a segment opens a connection, and what SYN, FIN and RST do to one.
+"""Decides when a segment opens a connection, and processes SYN, FIN and RST.
 
 A flow (two endpoints) may carry several connections after each other. A segment belongs to the flow's latest connection
 unless
@@ -37,7 +37,7 @@ from kafkascope_parsers.tcp.state import (
 _MASK32 = 0xFFFFFFFF
 
 SYN_PAYLOAD_LIMIT = 0xFFFF
-"""Bytes that a SYN may carry (RFC 7413), as far as a SYN-ACK may acknowledge beyond it."""
+"""Bytes that a SYN may carry (RFC 7413), and that a SYN-ACK may acknowledge beyond it."""
 
 
 @kernel
@@ -55,7 +55,7 @@ def base_seq(side: Any) -> Any:
 
 @kernel
 def set_base(side: Any, seq: int) -> None:
-    """Stream offset 0 has that sequence number, unless it is known already."""
+    """Sets the sequence number of stream offset 0, unless it is already known."""
     if not side.based:
         side.based = 1
         side.next_seq = np.uint32(seq & _MASK32)
@@ -64,7 +64,7 @@ def set_base(side: Any, seq: int) -> None:
 
 @kernel
 def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
-    """Whether the segment belongs to a connection after the one that the flow has."""
+    """Whether the segment belongs to a later connection than the flow's current one."""
     first_byte = (np.int64(seg.seq) + 1) & _MASK32
     if seg.tcp_flags & SYN and seg.tcp_flags & ACK:
         if me.syn and seg.seq == me.isn:
@@ -85,7 +85,7 @@ def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
 
 @kernel
 def open_connection(seg: Any, c: Any, me: Any, peer: Any) -> None:
-    """Writes the new connection whose first segment this is."""
+    """Writes a new connection, which begins with this segment."""
     me.address_high, me.address_low, me.port = seg.source_high, seg.source_low, seg.source_port
     peer.address_high, peer.address_low, peer.port = seg.destination_high, seg.destination_low, seg.destination_port
     for side in (me, peer):
@@ -96,7 +96,7 @@ def open_connection(seg: Any, c: Any, me: Any, peer: Any) -> None:
 
 @kernel
 def take_syn(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
-    """A SYN or SYN-ACK of the connection, sent by side; returns the kind of event."""
+    """Takes a SYN or SYN-ACK of the connection, sent by side; returns the kind of event."""
     answer = seg.tcp_flags & ACK != 0
     kind = E_SYN_ACK if answer else E_SYN
     if me.syn:
@@ -117,7 +117,7 @@ def take_syn(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
 
 @kernel
 def note_close(seg: Any, c: Any, me: Any, peer: Any, kind: int) -> None:
-    """The connection's first FIN or RST."""
+    """Notes the connection's first FIN or RST."""
     if c.close_kind != OPEN:
         return
     c.close_kind, c.close_ts_ns = kind, seg.ts_ns
@@ -128,7 +128,7 @@ def note_close(seg: Any, c: Any, me: Any, peer: Any, kind: int) -> None:
 
 @kernel
 def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
-    """A FIN of side, whose payload has been taken already; returns the kind of event."""
+    """Takes a FIN of side, whose payload has already been taken; returns the kind of event."""
     if me.fin:
         return E_RETRANSMIT if seg.length == 0 else NO_EVENT
     me.fin = 1
@@ -147,8 +147,8 @@ def goes_on_asking(seg: Any, me: Any, peer: Any) -> Any:
 
 @kernel
 def take_rst(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
-    """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the
-    stream."""
+    """Takes a RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not part
+    of the stream."""
     if goes_on_asking(seg, me, peer):
         me.acked = -1
         return E_RST

@@ -1,13 +1,14 @@
-"""Follows on each connection when its sides sent packets, and when one waited for the other.
+"""Finds for each connection when its sides sent packets, and when one side waited for the other.
 
 A side waits for a packet from its first segment that needs an acknowledgment (payload, SYN, FIN, keep-alive probe)
-until the other side reacts: with SYN, RST, an acknowledgment without payload, or one that moves on. What the other side
-sends without having received anything is no reaction, and is not counted while somebody waits; nor is what it only
-sends again: where one direction of a path is cut, TCP repeats itself in both. A side waits for payload from its first
-new payload until the other side sends new payload, FIN or RST, or until it ends the connection itself.
+until the other side reacts: with SYN, RST, an acknowledgment without payload, or an acknowledgment of more bytes than
+before. Segments that the other side may send without having received anything are no reaction, and are not counted
+during a wait. Nor are retransmissions: if one direction of a path is cut, TCP repeats segments in both. A side waits
+for payload from its first new payload until the other side sends new payload, FIN or RST, or until it ends the
+connection itself.
 
-An acknowledgment of bytes that the capture lacks shows that the other side did send: a capture may have one direction
-only, or have lost packets.
+An acknowledgment of bytes that the capture lacks shows that the other side did send them: a capture may have only one
+direction, or have lost packets.
 
 Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, row, mine and theirs rows of LIVENESS. place: the direction
 and the layer of the row. spans: rows of SPAN that are written, with room for SPANS_PER_SEGMENT.
@@ -42,7 +43,7 @@ _MASK32 = 0xFFFFFFFF
 
 @kernel
 def extend_run(seg: Any, row: Any, place: tuple[int, int], n: Any, spans: NDArray[np.void]) -> None:
-    """Counts the segment to the run of the row, or begins another one with it."""
+    """Adds the segment to the run of the row, or begins another run with it."""
     if row.last_packet > 0 and seg.ts_ns - row.last_ns < RUN_GAP_NS:
         if seg.ts_ns >= row.last_ns:
             row.last_ns, row.last_packet = seg.ts_ns, seg.packet_no
@@ -60,7 +61,7 @@ def extend_run(seg: Any, row: Any, place: tuple[int, int], n: Any, spans: NDArra
 
 @kernel
 def end_wait(seg: Any, row: Any, place: tuple[int, int], ended_by: int, n: Any, spans: NDArray[np.void]) -> None:
-    """Ends the wait of the row, which becomes a span if it took long, and is counted if not."""
+    """Ends the wait of the row. A long wait becomes a span; a short one is only counted."""
     if row.asked_packet == 0:
         return
     if seg.ts_ns - row.asked_ns < WAIT_NS[place[1]]:
@@ -78,7 +79,7 @@ def end_wait(seg: Any, row: Any, place: tuple[int, int], ended_by: int, n: Any, 
 
 @kernel
 def ask(seg: Any, row: Any) -> None:
-    """The segment is one that the row's side waits with."""
+    """Notes a segment for whose answer the row's side waits."""
     if row.asked_packet == 0:
         row.asked_ns, row.asked_packet = seg.ts_ns, seg.packet_no
     row.asked_last_ns, row.asked_last_packet = seg.ts_ns, seg.packet_no
@@ -86,7 +87,7 @@ def ask(seg: Any, row: Any) -> None:
 
 @kernel
 def answer_kind(seg: Any) -> Any:
-    """What the segment is to somebody who waited for it."""
+    """The kind of answer that the segment is for a waiting side."""
     if seg.tcp_flags & RST:
         return BY_RST
     if seg.length > 0:
@@ -110,7 +111,7 @@ def shows_hidden(seg: Any, mine: Any, theirs: Any) -> Any:
 
 @kernel
 def is_keepalive(seg: Any, mine: Any) -> Any:
-    """Whether the segment is a keep-alive probe: it begins one before what was sent last. Row of PACKETS."""
+    """Whether the segment is a keep-alive probe: it begins one byte before the end of what was sent. Row of PACKETS."""
     plain = seg.length <= 1 and not seg.tcp_flags & (SYN | FIN | RST)
     return plain and mine.based and distance(seg.seq, mine.high_seq) == -1
 
@@ -141,8 +142,8 @@ def note_numbers(seg: Any, mine: Any, theirs: Any, hidden: bool) -> None:
 
 @kernel
 def reacts(seg: Any, mine: Any, theirs: Any) -> Any:
-    """Whether the segment shows that its sender receives what the other side sends, or that the other side waits for
-    nothing and the sender does not merely repeat itself. Rows of PACKETS."""
+    """Whether the segment shows that its sender receives the other side's segments; if the other side does not wait,
+    whether it is more than a repetition. Rows of PACKETS."""
     if seg.tcp_flags & (SYN | RST):
         return True
     if seg.length == 0 and not seg.tcp_flags & FIN:
@@ -155,7 +156,7 @@ def reacts(seg: Any, mine: Any, theirs: Any) -> Any:
 
 @kernel
 def follow_sender(seg: Any, d: int, liveness: NDArray[np.void], n: Any, spans: NDArray[np.void]) -> None:
-    """What the segment of direction d shows of its sender: runs go on, waits of the other side end."""
+    """Extends the runs of the sender of a segment of direction d, and ends waits of the other side."""
     mine, theirs = liveness[2 * d + PACKETS], liveness[2 * (d ^ 1) + PACKETS]
     carries = seg.length > 0 and not seg.tcp_flags & RST and brings_new_bytes(seg, mine)
     if reacts(seg, mine, theirs):
@@ -169,7 +170,8 @@ def follow_sender(seg: Any, d: int, liveness: NDArray[np.void], n: Any, spans: N
 
 @kernel
 def follow_hidden(seg: Any, d: int, liveness: NDArray[np.void], n: Any, spans: NDArray[np.void]) -> None:
-    """The segment of direction d acknowledges what the capture lacks of the other side: that side has sent."""
+    """Takes a segment of direction d that acknowledges bytes of the other side that the capture lacks: that side has
+    sent."""
     for layer in (PACKETS, PAYLOAD):
         extend_run(seg, liveness[2 * (d ^ 1) + layer], (d ^ 1, layer), n, spans)
         end_wait(seg, liveness[2 * d + layer], (d, layer), BY_HIDDEN, n, spans)
@@ -177,7 +179,7 @@ def follow_hidden(seg: Any, d: int, liveness: NDArray[np.void], n: Any, spans: N
 
 @kernel
 def follow_waits(seg: Any, d: int, liveness: NDArray[np.void], n: Any, spans: NDArray[np.void]) -> None:
-    """What the sender of direction d waits for from the segment on."""
+    """Begins the waits of the sender of direction d that start with the segment."""
     mine, payload = liveness[2 * d + PACKETS], liveness[2 * d + PAYLOAD]
     if seg.tcp_flags & RST:
         end_wait(seg, mine, (d, PACKETS), BY_GIVING_UP, n, spans)

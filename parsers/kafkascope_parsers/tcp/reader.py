@@ -1,4 +1,4 @@
-"""Segments to streams, block after block: the kernels, and what they need of earlier blocks."""
+"""Makes streams from segments, block after block: calls the kernels, and keeps what they need of earlier blocks."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,9 @@ _NOTHING = np.empty(0, np.uint8)
 class TcpStreams:
     """All connections of one bucket of flows. `push` every block of a capture, then `finish`.
 
-    After each push, `connections` and `sides` hold all connections so far, `events` what happened in the block, and
-    `spans` the runs, waits and slices that ended in it (after `finish` those that are left). The
-    bytes of the streams are valid until the next push: copy what has to live longer.
+    After each push, `connections` and `sides` hold all connections so far, `events` the events of the block, and
+    `spans` the runs, waits and slices that ended in it (after `finish` those that were left). The bytes of the streams
+    are valid until the next push, so copy those that are needed longer.
 
     waiting_limit: bytes that wait behind holes, of all directions together.
     """
@@ -66,7 +66,7 @@ class TcpStreams:
         return self._n("over_limit")
 
     def close_kinds(self) -> NDArray[np.uint8]:
-        """How each connection ended, as indices into CLOSE_KINDS."""
+        """The end of each connection, as an index into CLOSE_KINDS."""
         connections, sides = self.connections, self.sides
         kinds: NDArray[np.uint8] = connections["close_kind"].copy()
         silent = (sides["segments"][1::2] == 0) & (sides["segments"][0::2] == connections["n_syn"])
@@ -74,7 +74,7 @@ class TcpStreams:
         return kinds
 
     def push(self, buf: NDArray[np.uint8], segments: Segments) -> Streams:
-        """Takes the segments of a block, whose offsets count in buf."""
+        """Takes the segments of a block, whose offsets refer to buf."""
         columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
         n_copies = len(self._copy_rows)
         taken = room_for(len(segments), n_copies)
@@ -94,14 +94,14 @@ class TcpStreams:
         return streams
 
     def keep_rest(self, streams: Streams, consumed: NDArray[np.int64]) -> None:
-        """Keeps what is left of the streams that the last push gave: it comes again, before what follows it. consumed:
-        int64 per run, how far it was read in streams.data (start <= consumed <= end). Without this call the next push
-        goes on behind the last byte of each run.
+        """Keeps the unread rest of the streams of the last push, which the next push gives again, before later bytes.
+        consumed: int64 per run, how far it was read in streams.data (start <= consumed <= end). Without this call the
+        next push continues after the last byte of each run.
         """
         self._assembler.keep_rest(streams, consumed)
 
     def finish(self) -> Streams:
-        """The end of the capture: what waited comes behind gaps, and every tail comes once more."""
+        """Ends the capture: waiting bytes are given after gaps, and every tail is given once more."""
         held = Payloads(_NOTHING, self._waiting, self._copies)
         n = self._tables.n
         n["first_chunk"] += n["chunks"]
@@ -118,14 +118,14 @@ class TcpStreams:
         return streams
 
     def _with_room(self, taken: Taken) -> Taken:
-        """More room, wherever the kernel may have stopped for the lack of it."""
+        """More room in all tables for which the kernel may have stopped."""
         if self._n("connections") >= len(self._tables.connections):
             self._tables = grown(self._tables)
         self._tables = with_parts(self._tables)
         return with_room(taken, self._tables.n)
 
     def _keep(self, taken: Taken, held: Payloads) -> None:
-        """Copies what waits, and what later segments may be compared with, out of the block."""
+        """Copies waiting bytes, and bytes with which later segments may be compared, out of the block."""
         n = self._tables.n
         chunks = taken.chunks[: self._n("chunks")]
         position = self._n("position")
@@ -145,7 +145,7 @@ class TcpStreams:
 
 
 def account_for_ends(sides: NDArray[np.void]) -> None:
-    """Counts what is missing behind the last byte of each stream that was handed out. sides: rows of SIDE."""
+    """Counts the bytes that are missing after the last byte of each stream that was given. sides: rows of SIDE."""
     rest = sides["next"] - sides["stream_bytes"] - sides["missing_bytes"] - sides["cut_bytes"]
     lost = sides["gap_kind"] == GAP_LOST
     sides["missing_bytes"] += np.where(lost, rest, 0)

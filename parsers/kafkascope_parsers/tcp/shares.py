@@ -1,9 +1,9 @@
-"""Divides the segments of a block among buckets, each with the payload of its own segments and nothing else.
+"""Divides the segments of a block among buckets, each with the payload of its own segments only.
 
-What comes of a bucket's share is what comes of the whole block (tcp.reader). FIRST_COPY_BYTES counts the payload of all
-buckets, so a segment knows what other buckets have between it and the bucket's own last one (`Segments.skipped`). What
-they have behind the bucket's last segment is one more row: with the addresses of the last segment of all, which is
-another bucket's, and with a count of captured bytes that stands for all of them.
+A bucket's share gives the same results as the whole block (tcp.reader). FIRST_COPY_BYTES counts the payload of all
+buckets, so each segment has the count of the other buckets' segments between it and the bucket's previous one
+(`Segments.skipped`). The segments of other buckets after the bucket's last one are one more row: it has the addresses
+of the very last segment, which belongs to another bucket, and a number of captured bytes that represents all of them.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from kafkascope_parsers.tcp.state import FIRST_COPY_COST
 
 _ROW, _BYTE, _POSITION = range(3)
 _SPARE = 4
-"""A quarter more rows are made room for than a block has: the next one may have some more."""
+"""Room is made for a quarter more rows than a block has, as the next one may have some more."""
 
 
 class Shares(NamedTuple):
@@ -33,8 +33,8 @@ class Shares(NamedTuple):
 
 
 class Divider:
-    """Divides one block after the other among n_buckets. Its memory serves all of them: shares are valid until the next
-    are made."""
+    """Divides one block after the other among n_buckets. All blocks use the same memory: shares are valid until the
+    next are made."""
 
     def __init__(self, n_buckets: int) -> None:
         self._n_buckets = n_buckets
@@ -42,7 +42,7 @@ class Divider:
         self._payload: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def shares_of(self, buf: NDArray[np.uint8], segments: Segments) -> Shares:
-        """The share of each bucket of the segments of a block, whose offsets count in buf."""
+        """The share of each bucket of the segments of a block, whose offsets refer to buf."""
         columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
         n_buckets = self._n_buckets
         buckets, used = np.empty(len(segments), np.int64), np.zeros((n_buckets + 1, 3), np.int64)
@@ -96,8 +96,8 @@ def _divide(
     places: tuple[NDArray[np.int64], NDArray[np.int64]],
     to: tuple[SegmentArrays, NDArray[np.uint8]],
 ) -> None:
-    """Copies each segment and its payload to its bucket's share. places: next row and byte of each share, and what all
-    segments up to its last one count; where the bytes of each share begin. There is room for all."""
+    """Copies each segment and its payload to its bucket's share. places: next row and byte of each share, and the count
+    of all segments up to its last one; the first byte of each share. There is room for all."""
     used, first_bytes = places
     out, payload = to
     position = np.int64(0)

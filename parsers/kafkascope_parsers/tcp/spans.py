@@ -1,8 +1,8 @@
-"""Stretches of time on a connection: when a side sent packets, and when it waited for the other side.
+"""Stretches of time on a connection in which a side sent packets, or waited for the other side.
 
-Both are kept at two layers: packets (any segment) and payload (segments with bytes of the application). They show how a
-host looked to its peers without decoding what they said: silent (no packet while somebody waits for one), or frozen
-(its kernel acknowledges, and no payload comes).
+Both are kept at two layers: packets (any segment) and payload (segments with bytes of the application). They show,
+without decoding, in which state a host was for its peers: silent (no packet while a peer waits for one), or frozen (its
+kernel acknowledges, but no payload comes).
 """
 
 import numpy as np
@@ -14,27 +14,27 @@ PACKETS, PAYLOAD = 0, 1
 """Layers."""
 
 RUN, WAIT = 0, 2
-"""Kinds of spans, to which the layer is added: a run of what a side sent, a wait of a side for the other."""
+"""Kinds of spans, to which the layer is added: a run of packets of a side, a wait of a side for the other."""
 
 ACKED = 4
-"""A further kind of spans: how soon what a side sent in a slice of time was acknowledged."""
+"""A further kind of spans: how soon segments that a side sent in a slice of time were acknowledged."""
 
 SLICE_NS = 2_000_000_000
 """Length of these slices of time."""
 
 RUN_GAP_NS = 1_000_000_000
-"""A pause of a side that ends a run of what it sends. Shorter pauses are usual: a consumer polls for 500 ms."""
+"""A pause of a side that ends a run. Shorter pauses are usual: a consumer polls for 500 ms."""
 
 WAIT_NS = (220_000_000, 1_000_000_000)
 """Shortest waits that become spans, by layer. Kernels delay an acknowledgment for 200 ms at most (Linux and Windows;
 BSD 100 ms), and their timers are a few milliseconds late."""
 
 UNACKNOWLEDGED_NS = 500_000_000
-"""A receiver may delay an acknowledgment for so long (RFC 9293): before that, nobody can say that it is not there."""
+"""A receiver may delay an acknowledgment for this long (RFC 9293), so before that it is not missing."""
 
 ENDED_BY = ("open", "ack", "data", "syn_ack", "fin", "rst", "hidden", "gave_up")
 BY_NOTHING, BY_ACK, BY_DATA, BY_SYN_ACK, BY_FIN, BY_RST, BY_HIDDEN, BY_GIVING_UP = range(len(ENDED_BY))
-"""What ended a wait: nothing until the end of the capture; a packet of the other side; an acknowledgment by the waiting
+"""The end of a wait: nothing until the end of the capture; a packet of the other side; an acknowledgment by the waiting
 side of a packet that the capture lacks; or the FIN or RST of the waiting side itself."""
 
 SPANS_PER_SEGMENT = 10
@@ -58,9 +58,9 @@ LIVENESS = record_type(
         ("syn", np.uint8),
     ],
 )
-"""What is kept of one direction at one layer (row 2 * direction + layer), named after the sender.
+"""The state of one direction at one layer (row 2 * direction + layer), named after the sender.
 
-first_*, last_*   the current run of what it sent; last_packet 0: it has sent nothing
+first_*, last_*   the current run of its packets; last_packet 0: it has sent nothing
 asked_*, asked_last_*   first and last segment of the current wait for the other side; asked_packet 0: it does not wait
 n_quick   waits that have ended since the last one that became a span
 high_seq, based   the sequence number after the highest one sent, and whether it is known (row of PACKETS)
@@ -81,7 +81,7 @@ ACK_TIMES = record_type(
         ("behind", np.uint32),
     ],
 )
-"""What is kept of one direction: how soon the other side acknowledged its segments in the current slice of time.
+"""The state of one direction: how soon the other side acknowledged its segments in the current slice of time.
 
 asked_*, behind   the segment whose acknowledgment is awaited, and the sequence number behind it; asked_packet 0: none
 first_*, last_*   the first such segment of the slice, the last acknowledgment
@@ -108,14 +108,14 @@ SPAN = record_type(
 """A run or a wait of one direction, or a slice of ACK_TIMES.
 
 first_*, last_*   its first and last packet: of a wait, the first that asks for something and the last so far
-until_*, ended_by   of a wait: the packet that ended it and what that was; 0 where nothing did
+until_*, ended_by   of a wait: the packet that ended it, and its kind; 0 if nothing did
 n_quick   of a wait: those before it, back to the last long one, that were too short to become spans; of a slice: n
 least_ns, most_ns   of a slice, see ACK_TIMES
 """
 
 
 def open_spans(liveness: NDArray[np.void], ack_times: NDArray[np.void]) -> NDArray[np.void]:
-    """The runs and waits that the end of the capture leaves open, by direction, layer and kind, and the last slice of
+    """The runs and waits that are open at the end of the capture, by direction, layer and kind, and the last slice of
     each direction. liveness: LIVENESS; ack_times: ACK_TIMES."""
     rows = np.arange(len(liveness))
     parts = []

@@ -1,4 +1,5 @@
-"""What TCP keeps: one CONNECTION row each, two SIDE rows (2 * connection + side), and the rows that a block makes.
+"""The state of TCP: one CONNECTION row and two SIDE rows (2 * connection + side) for each connection, and the rows that
+a block makes.
 
 Side 0 sent the first SYN; without one, the SYN-ACK's destination, else the sender of the first segment seen. Stream
 offsets are 64-bit: 0 is the first byte after the SYN, or the first byte seen. A time of 0 means never.
@@ -46,14 +47,15 @@ NO_EVENT = -1
 _FIRST_ROOM = 1024
 
 WINDOW_LIMIT = 1 << 30
-"""Largest TCP window (RFC 7323): an acknowledgment further ahead is not believed."""
+"""Largest TCP window (RFC 7323): an acknowledgment further ahead is ignored."""
 
 FAR_LIMIT = 1 << 26
-"""Bytes from the next byte beyond which a segment is not believed at once: ten times the usual largest window (6 MiB on
-Linux)."""
+"""Distance from the next byte, in bytes, beyond which a segment is not accepted at once: ten times the usual largest
+window (6 MiB on Linux)."""
 
 FAR_SEGMENTS = 16
-"""Segments in a row, all further than FAR_LIMIT, after which they are believed: then the capture lost much."""
+"""Number of segments in a row beyond FAR_LIMIT after which they are accepted, as the capture has then lost many
+packets."""
 
 WAITING_BYTES = 8 << 20
 """Bytes that wait behind a hole in one direction: more than the usual limit of a receive window (6 MiB on Linux)."""
@@ -62,21 +64,21 @@ WAITING_SEGMENTS = 8192
 """Parts that wait behind a hole in one direction: WAITING_BYTES in segments of 1 kB."""
 
 WAITING_BYTES_IN_ALL = 128 << 20
-"""Bytes that wait behind holes in all directions of a bucket, unless less is asked for. The only limit that is not a
-direction's own."""
+"""Bytes that wait behind holes in all directions of a bucket, unless less is asked for. This is the only limit that is
+not for a single direction."""
 
 ACKED_SEGMENTS = 16
-"""Segments of the connection, from the one that acknowledges all of a hole on, after which the hole is given up even
-where the peer sends no payload: the capture may show an acknowledgment before what it acknowledges."""
+"""Segments of the connection, from the one that acknowledges all of a hole on, after which the hole is given up even if
+the peer sends no payload: the capture may show an acknowledgment before the acknowledged bytes."""
 
 FIRST_COPY_BYTES = 4 << 20
 """A retransmission is compared with first copies among the last FIRST_COPY_BYTES of payload of the whole capture."""
 
 FIRST_COPY_COST = 64
-"""What a segment without payload counts in FIRST_COPY_BYTES, so that rows are limited as bytes are."""
+"""Bytes in FIRST_COPY_BYTES that a segment without payload counts as, so that rows are limited too."""
 
 FIRST_COPY_STEPS = 256
-"""How many of its direction's latest parts a retransmission is compared with."""
+"""Number of its direction's latest parts with which a retransmission is compared."""
 
 CONNECTION_LIMIT = 1 << 20
 """Connections of one bucket; some 870 bytes each, with their slots. Segments of flows beyond it are counted and left
@@ -158,12 +160,12 @@ EVENT = record_type(
         ("kind", np.uint8),
     ],
 )
-"""A row of tcp_events: who did it (side; for a gap: whose bytes are missing), where in the sender's stream, how many
+"""A row of tcp_events: side (for a gap, the side whose bytes are missing), place in the sender's stream, number of
 bytes."""
 
 FROM_BLOCK, FROM_WAITING, FROM_COPIES, FROM_TAIL, NOWHERE, UNUSED = range(6)
-"""Where bytes are: in the block; kept of earlier blocks, as they wait, as first copies, as framing left them; not in
-the capture. UNUSED marks a free row of PART."""
+"""The place of bytes: in the block; kept from earlier blocks, because they wait, as first copies, or as the rest that
+framing left; not in the capture. UNUSED marks a free row of PART."""
 
 CHUNK = record_type(
     [
@@ -217,7 +219,7 @@ COUNTERS = record_type(
         )
     ]
 )
-"""One row: how many of each there are.
+"""One row with counts.
 
 first_chunk  number of the block's first row of chunks
 over_limit   segments that were left out: see CONNECTION_LIMIT
@@ -244,7 +246,7 @@ class Tables(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a block makes: chunks in stream order per direction, events, and spans."""
+    """The results of a block: chunks in stream order per direction, events, and spans."""
 
     chunks: NDArray[np.void]
     events: NDArray[np.void]
@@ -252,7 +254,8 @@ class Taken(NamedTuple):
 
 
 class Payloads(NamedTuple):
-    """What parts and chunks point into: the block, what waits since earlier blocks, first copies of earlier blocks."""
+    """The buffers that parts and chunks point into: the block, waiting bytes of earlier blocks, first copies of earlier
+    blocks."""
 
     block: NDArray[np.uint8]
     waiting: NDArray[np.uint8]
@@ -260,7 +263,7 @@ class Payloads(NamedTuple):
 
 
 def room_for(n_segments: int, n_chunks: int) -> Taken:
-    """Room for what n_segments usually make behind n_chunks rows of earlier blocks, and one row more that kernels may
+    """Room for the usual results of n_segments after n_chunks rows of earlier blocks, and one more row that kernels may
     point to but not write."""
     return Taken(
         np.empty(n_chunks + n_segments + 64, CHUNK),
@@ -270,7 +273,7 @@ def room_for(n_segments: int, n_chunks: int) -> Taken:
 
 
 def with_room(taken: Taken, n: NDArray[np.void]) -> Taken:
-    """The same rows with room for as many more as are needed."""
+    """The same rows, with room for those that are needed."""
     needed = int(n["needed"][0])
     return Taken(
         _longer(taken.chunks, int(n["chunks"][0]) + needed),
@@ -280,13 +283,13 @@ def with_room(taken: Taken, n: NDArray[np.void]) -> Taken:
 
 
 def with_parts(t: Tables) -> Tables:
-    """The tables with room for as many more parts as are needed."""
+    """The tables with room for the parts that are needed."""
     return t._replace(parts=_longer(t.parts, int(t.n["parts"][0]) + int(t.n["needed"][0])))
 
 
 def _longer(rows: NDArray[np.void], n: int) -> NDArray[np.void]:
-    """The rows, with room for n and one more; at least twice as much where they had less. The room is zeros: a saved
-    state has it too, and memory may hold secrets of before."""
+    """The rows, with room for n and one more; at least twice as much if they had less. The new room is filled with
+    zeros, because it is part of a saved state, and memory may hold old secrets."""
     if len(rows) > n:
         return rows
     more = np.zeros(2 * n + 1, rows.dtype)

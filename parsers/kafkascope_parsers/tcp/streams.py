@@ -1,10 +1,10 @@
-"""Stream bytes of one block, in order, per direction: what TCP gives to framing.
+"""Stream bytes of one block, in order, per direction, which TCP gives to framing.
 
 A direction is numbered 2 * connection + 0 for the side that sent the first SYN (or, without one, the first segment
 seen) and 2 * connection + 1 for its peer. A run is a stretch of one direction without a hole. Runs are sorted by
-direction, then by stream offset; the bytes of run i are data[start[i]:end[i]]. What is left of the last run of a
-direction (a partial frame: TcpStreams.keep_rest) comes again at the start of the direction's first run of the next
-block in which the connection has payload, either way.
+direction, then by stream offset; the bytes of run i are data[start[i]:end[i]]. The unread rest of the last run of a
+direction (a partial frame: TcpStreams.keep_rest) comes again at the start of the direction's first run in the next
+block in which the connection has payload in either direction.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAP_NONE, GAP_LOST, GAP_SNAPLEN = 0, 1, 2
-"""Why bytes are missing before a run: nothing is, packets not captured, packets cut by the snap length."""
+"""Why bytes are missing before a run: none are missing, packets were not captured, packets were cut by the snap
+length."""
 
 
 class Streams(NamedTuple):
-    """Columns of one block; a named tuple, so that kernels take it as it is.
+    """Columns of one block; a named tuple, because kernels can take it.
 
     data           uint8    bytes of all runs, one after the other
     direction      int64    per run

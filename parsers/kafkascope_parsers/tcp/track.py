@@ -1,7 +1,7 @@
 """Takes a block's segments in capture order: finds their connections, counts, and takes payload.
 
-A segment is in sequence when it begins at the direction's next byte and nothing waits there: it is taken right here.
-The others go through `waiting`.
+A segment is in sequence if it begins at the direction's next byte and nothing waits: it is taken here. The others go
+through `waiting`.
 
 Arguments are records, as in `lifecycle`; work is all arrays that are written.
 """
@@ -58,12 +58,13 @@ from kafkascope_parsers.tcp.waiting import (
 )
 
 DROPPED, IN_SEQUENCE, KEEPALIVE, DISORDERED, FAR = range(5)
-"""What is done with a payload: nothing, taken, noted, sorted in, gone on with behind a gap."""
+"""What to do with a payload: ignore it, take it, count it as keep-alive, sort it in, or continue with it after a
+gap."""
 
 
 @kernel
 def take_ack(seg: Any, peer: Any) -> None:
-    """Moves on what the sender has acknowledged of its peer's stream."""
+    """Updates how much of its peer's stream the sender has acknowledged."""
     if seg.tcp_flags & ACK and peer.based:
         ahead = distance(seg.ack, peer.next_seq)
         if ahead <= WINDOW_LIMIT:
@@ -97,8 +98,8 @@ def add_chunk(seg: Any, me: Any, n: Any, chunk: Any, direction: int) -> None:
 
 @kernel
 def judge_payload(seg: Any, ahead: int, me: Any) -> int:
-    """What to do with the payload of a segment that is no RST and begins that far from the next byte; counts what is
-    left alone."""
+    """What to do with the payload of a segment that is not a RST and begins that far from the next byte; counts payload
+    that is ignored."""
     if seg.length <= 1 and ahead == -1 and me.next > 0 and not seg.tcp_flags & (SYN | FIN):
         me.keepalives += 1
         return KEEPALIVE
@@ -114,15 +115,15 @@ def judge_payload(seg: Any, ahead: int, me: Any) -> int:
 
 @kernel
 def note_fin(seg: Any, at: int, before: int, me: Any) -> None:
-    """Keeps the place of the FIN, if the segment at stream offset `at` has one that is not behind the next byte."""
+    """Keeps the place of the FIN, if the segment at stream offset `at` has one that is not before the next byte."""
     if seg.tcp_flags & FIN and me.fin_at < 0 and at + seg.length >= before and at - before <= FAR_LIMIT:
         me.fin_at = at + seg.length
 
 
 @kernel
 def window_event(seg: Any, me: Any) -> Any:
-    """The kind of the event where the sender closes its window with the segment, or opens it again, else NO_EVENT; the
-    window of a SYN or RST says nothing."""
+    """The kind of the event if the sender closes its window with the segment, or opens it again, else NO_EVENT; the
+    window of a SYN or RST is ignored."""
     if seg.tcp_flags & (SYN | RST) or (seg.window == 0) == me.zero_window:
         return NO_EVENT
     me.zero_window = seg.window == 0
@@ -131,7 +132,7 @@ def window_event(seg: Any, me: Any) -> Any:
 
 @kernel
 def offset_of(seg: Any, me: Any) -> Any:
-    """The stream offset of the segment's first byte; 0 where the stream's beginning is not known."""
+    """The stream offset of the segment's first byte; 0 if the stream's beginning is not known."""
     if not me.based:
         return np.int64(0)
     return me.next + distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
@@ -157,7 +158,7 @@ def stops_for_room(needed: int, n: Any, room: Room) -> Any:
 
 @kernel
 def take_payload(seg: Any, carries: Any, sides: tuple[Any, Any], n: Any, d: int, work: Work) -> Any:
-    """Takes the payload of a segment, and what it acknowledges. sides: the sender's and its peer's. Returns the stream
+    """Takes the payload and the acknowledgment of a segment. sides: the sender's and its peer's. Returns the stream
     offset of its first byte.
     """
     me, peer = sides
@@ -180,10 +181,10 @@ def take_payload(seg: Any, carries: Any, sides: tuple[Any, Any], n: Any, d: int,
 
 @kernel
 def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: tuple[Payloads, int, int]) -> int:
-    """Takes the segments from `first` on that are in the bucket. place: what rows point into; the bucket's number, of
-    how many.
+    """Takes the segments from `first` on that are in the bucket. place: the buffers that rows point into; the bucket's
+    number, and the number of buckets.
 
-    Stops early, before a segment for which the tables or what a block makes have no room; returns where.
+    Stops early, before a segment for which the tables or the results have no room; returns its place.
     """
     seg, n = t.scratch[0], t.n[0]
     held, bucket, n_buckets = place

@@ -1,15 +1,13 @@
-"""What is not in sequence: parts that wait behind a hole, until it is filled or given up.
+"""Keeps payload that is not in sequence: parts that wait behind a hole until it is filled or given up.
 
-Rules: the first data wins. A hole is given up, as a gap with its length,
-when
-  the peer acknowledged all of it and sends payload (so a request that waits is out before its response), or
-  the peer acknowledged all of it, ACKED_SEGMENTS of the connection ago, or
-  more waits behind it than the limits allow (buffer_limit), or
-  the connection is reset, its ports are taken by another one, or the capture ends.
-All but WAITING_BYTES_IN_ALL depends on the connection's own segments only, so blocks and buckets change nothing.
+Rules: of overlapping data the first is used. A hole is given up, as a gap with its length, when the peer acknowledged
+all of it and sends payload (so a request that waits is out before its response), or the peer acknowledged all of it,
+ACKED_SEGMENTS of the connection ago, or more waits behind it than the limits allow (buffer_limit), or the connection is
+reset, its ports are taken by another one, or the capture ends. All of this except WAITING_BYTES_IN_ALL depends only on
+the connection's own segments, so results do not depend on blocks and buckets.
 
 The parts of a direction are a list through rows of PART, sorted and without overlaps; free rows are a list too.
-Arguments are records: seg a SEGMENT_ROW, me a SIDE, n the COUNTERS; work is all that is written.
+Arguments are records: seg a SEGMENT_ROW, me a SIDE, n the COUNTERS; work has all arrays that are written.
 """
 
 from typing import Any, NamedTuple
@@ -42,11 +40,11 @@ from kafkascope_parsers.tcp.state import (
 from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, GAP_SNAPLEN
 
 NEEDED_BY_A_SEGMENT = 8
-"""Rows of chunks, events or parts that a segment needs where nothing waits."""
+"""Rows of chunks, events or parts that a segment needs if nothing waits."""
 
 
 class Work(NamedTuple):
-    """Arrays that are written; rows of PART, CHUNK, EVENT, COUNTERS; and what the rows point into."""
+    """Arrays that are written: rows of PART, CHUNK, EVENT, COUNTERS; and the buffers that the rows point into."""
 
     parts: NDArray[np.void]
     chunks: NDArray[np.void]
@@ -57,14 +55,14 @@ class Work(NamedTuple):
 
 @kernel
 def rows_needed(me: Any, peer: Any) -> Any:
-    """Rows of chunks, events or parts that a segment may need: each part that waits may come out and leave two holes,
-    each of them an event or two."""
+    """Rows of chunks, events or parts that a segment may need: each waiting part may be taken and leave two holes, each
+    of them with one or two events."""
     return 4 * (np.int64(me.waiting) + np.int64(peer.waiting)) + NEEDED_BY_A_SEGMENT
 
 
 @kernel
 def move_on(me: Any, to: int) -> None:
-    """The next byte of the direction is the one at that stream offset."""
+    """Sets the stream offset of the direction's next byte."""
     me.next_seq = np.uint32((np.int64(me.next_seq) + to - me.next) & 0xFFFFFFFF)
     me.next = to
 
@@ -115,7 +113,7 @@ def deliver_ready(me: Any, direction: int, work: Work) -> None:
 
 @kernel
 def give_up_hole(seg: Any, me: Any, direction: int, work: Work) -> None:
-    """Makes the first hole a gap, which the segment decided, and goes on behind it."""
+    """Makes the first hole a gap, at the time of the segment, and continues after it."""
     n, to = work.n[0], work.parts[me.first_waiting].start
     note_event(seg, n, work.events[n.events], Event(E_GAP, direction, me.next, to - me.next))
     move_on(me, to)
@@ -157,7 +155,7 @@ def hold_limits(seg: Any, me: Any, direction: int, work: Work) -> None:
 
 @kernel
 def is_far(ahead: int, me: Any) -> Any:
-    """Whether a segment that far from the next byte is left out. Many of them in a row are believed."""
+    """Whether a segment that far from the next byte is ignored. Many of them in a row are accepted."""
     if abs(ahead) <= FAR_LIMIT:
         me.far = 0
         return False
@@ -167,7 +165,7 @@ def is_far(ahead: int, me: Any) -> Any:
 
 @kernel
 def jump(seg: Any, ahead: int, me: Any, direction: int, work: Work) -> Any:
-    """Goes on with a far segment that is believed; one that seems to be behind is ahead. Returns its offset."""
+    """Continues with a far segment that is accepted; one that seems to be behind is ahead. Returns its offset."""
     n, to = work.n[0], me.next + ahead + (0 if ahead > 0 else 1 << 32)
     me.far = 0
     give_up_all(seg, me, direction, work)
@@ -211,8 +209,8 @@ def insert_part(seg: Any, start: int, stretch: tuple[int, int, int], me: Any, wo
 
 @kernel
 def insert_fresh(seg: Any, start: int, me: Any, work: Work) -> Any:
-    """Lets what of the segment is new wait. Returns how many bytes are new, and how the rest differs from what waits
-    (as `differences`)."""
+    """Adds the new bytes of the segment to the waiting ones. Returns their number, and how the rest differs from
+    waiting bytes (as `differences`)."""
     parts, n = work.parts, work.n[0]
     end, seen = start + seg.length, start + seg.captured
     at, fresh, first, total = max(start, me.next), np.int64(0), np.int64(-1), np.int64(0)
@@ -243,7 +241,7 @@ def insert_fresh(seg: Any, start: int, me: Any, work: Work) -> Any:
 
 @kernel
 def take_disordered(seg: Any, start: int, me: Any, direction: int, work: Work) -> None:
-    """Takes a payload that is not simply next in its stream, or that finds others waiting."""
+    """Takes a payload that is not next in its stream, or before which others wait."""
     n = work.n[0]
     disordered = me.first_waiting >= 0 and start < work.parts[me.last_waiting].start
     first, total = np.int64(-1), np.int64(0)
@@ -266,7 +264,7 @@ def take_disordered(seg: Any, start: int, me: Any, direction: int, work: Work) -
 
 @kernel
 def finish_waiting(seg: Any, sides: NDArray[np.void], work: Work) -> None:
-    """Gives up every hole at the end of the capture; the first part behind a hole says when."""
+    """Gives up every hole at the end of the capture; the time of each gap is that of the first part after it."""
     for d in range(len(sides)):
         me = sides[d]
         while me.first_waiting >= 0:
@@ -277,7 +275,7 @@ def finish_waiting(seg: Any, sides: NDArray[np.void], work: Work) -> None:
 
 @kernel
 def keep_waiting(work: Work, kept: NDArray[np.uint8]) -> int:
-    """Copies the bytes of all parts out of the block. Returns how many; kept has room for all."""
+    """Copies the bytes of all parts out of the block. Returns their number; kept has room for all."""
     size = 0
     for p in range(work.n[0].parts):
         part = work.parts[p]
@@ -296,7 +294,7 @@ def keep_waiting(work: Work, kept: NDArray[np.uint8]) -> int:
 
 @kernel
 def settle_holes(seg: Any, carries: bool, sides: tuple[Any, Any], direction: int, work: Work) -> None:
-    """Gives up the holes of sender and receiver that the segment, whose payload is sorted in, decides."""
+    """Gives up those holes of sender and receiver for which the segment is decisive, after its payload is sorted in."""
     me, peer = sides
     give_up_acknowledged(seg, False, me, direction, work)
     give_up_acknowledged(seg, carries, peer, direction ^ 1, work)

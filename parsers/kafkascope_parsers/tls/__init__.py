@@ -1,27 +1,27 @@
-"""TLS: what handshakes show without keys. With the keys of a key log: encrypted streams in, decrypted streams out, and
-framing sees no difference.
+"""TLS: reads handshakes, and decrypts streams with the keys of a key log, so that framing can treat them like plain
+ones.
 
 handshakes          follows the handshakes of all connections, without keys
-handshake           what one handshake showed
-certificates        what a certificate says
+handshake           the facts of one handshake
+certificates        reads certificates
 ja4                 a fingerprint of the client's hello
 suite_names         names of cipher suites
-secret              key material that no text shows and no pickle holds
+secret              key material that is never shown in a text or pickled
 key_log             reads key logs (SSLKEYLOGFILE)
-hello               what hellos show in clear
-resumption          which sessions of TLS 1.2 are resumed
+hello               reads the unencrypted hellos
+resumption          finds the sessions of TLS 1.2 that are resumed
 suites              cipher suites, as data
-key_schedule        from secrets to keys
-record_cipher       what opens one record
-ciphers             for each kind of suite
-session             what two hellos agreed on, and the ciphers of its secrets
-records             where records lie
-alerts              why a side gave a connection up
-handshake_messages  which messages a handshake has
+key_schedule        derives keys from secrets
+record_cipher       the interface of ciphers that open records
+ciphers             the cipher of each kind of suite
+session             the parameters that two hellos agreed on, and the ciphers for its secrets
+records             finds records
+alerts              the reasons why a side ended a connection
+handshake_messages  finds the messages of a handshake
 direction           decrypts one direction, record after record, also behind a gap
-connection          a connection until it is known whether it can be decrypted, and then
-plain_text          what comes of a block
-streams             all of it, block after block; splice puts decrypted runs beside the others
+connection          one connection: decides whether it can be decrypted, and decrypts it
+plain_text          the results of a block
+streams             runs all of this, block after block; splice joins decrypted runs with the others
 lengths             exchanges of connections that are not decrypted, by the lengths of their records
 """
 

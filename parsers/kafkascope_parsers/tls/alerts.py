@@ -1,4 +1,4 @@
-"""Alerts: why a side gave a connection up. Source: IANA's registry of TLS alerts."""
+"""Alerts: the reasons why a side ended a connection. Source: IANA's registry of TLS alerts."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from kafkascope_parsers.tls.plain_text import Alert
 
 CLOSE_NOTIFY, USER_CANCELED, NO_RENEGOTIATION = 0, 90, 100
 NOT_FATAL = frozenset({CLOSE_NOTIFY, USER_CANCELED, NO_RENEGOTIATION})
-"""Alerts of a connection that has nothing to complain of."""
+"""Alerts that are no errors."""
 _RECORD_BYTES = 7
 NAMES = {
     10: "unexpected_message",
@@ -47,7 +47,7 @@ def alert_name(description: int) -> str:
 
 
 def plain_alerts(streams: Streams, runs: NDArray[np.int64]) -> Iterator[Alert]:
-    """The alerts that were sent in clear in some runs: packets that begin with such a record, or are one."""
+    """The unencrypted alerts in some runs: packets that begin with such a record, or consist of one."""
     data, start = streams.data, streams.piece_start
     whole = np.flatnonzero(start + _RECORD_BYTES <= len(data))
     at = start[whole]

@@ -1,7 +1,7 @@
-"""What a certificate says: who it is of, who signed it, until when, and how strong its key is.
+"""Reads certificates: subject, issuer, validity, and size of the key.
 
-Bytes come from the wire, so any of them may be wrong. X.509 is read by `cryptography`, which is loaded when the first
-certificate is seen. Sources: RFC 5280 (certificates), RFC 5246 and RFC 8446 (lists of them in handshakes).
+The bytes come from the network, so any of them may be wrong. X.509 is read by `cryptography`, which is loaded for the
+first certificate. Sources: RFC 5280 (certificates), RFC 5246 and RFC 8446 (lists of them in handshakes).
 """
 
 import warnings
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 CERTIFICATE_LIMIT = 32_768
 """Longest certificate that is read: usual ones have one to three kB, those with hundreds of names some ten."""
 CHAIN_LIMIT = 16
-"""Certificates of a list that are looked at; chains have two to four."""
+"""Certificates of a list that are read; chains have two to four."""
 NAME_LIMIT = 100
 """Names of a certificate that are kept: public authorities sign a hundred at most."""
 TEXT_LIMIT = 512
 """Characters of a name that are kept."""
 REMEMBERED = 256
-"""Certificates that are read once: brokers show the same on each connection."""
+"""Certificates whose facts are remembered, because brokers send the same ones on each connection."""
 _LENGTH = 3
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,9 +31,9 @@ _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """What a certificate says. subject, issuer: as RFC 4514 writes names; names: host names and addresses it is for
-    (subjectAltName), in its order; not_before_ns, not_after_ns: since the epoch, None where they are before 1970 or
-    after 2099, as "no end"; key_type: rsa, ec, dsa, ed25519, ed448; key_bits: its size. None: not known.
+    """The facts of a certificate. subject, issuer: as RFC 4514 writes names; names: host names and addresses it is for
+    (subjectAltName), in its order; not_before_ns, not_after_ns: since the epoch, None if they are before 1970 or after
+    2099 (no end); key_type: rsa, ec, dsa, ed25519, ed448; key_bits: its size. None: not known.
     """
 
     subject: str | None
@@ -46,8 +46,8 @@ class CertificateFacts:
 
 
 def certificate_list(body: bytes, *, is_13: bool) -> list[bytes]:
-    """The certificates (DER) of a Certificate message with that body, that of its sender first; none where it sends
-    none, or where they cannot be told apart."""
+    """The certificates (DER) of a Certificate message with that body, that of its sender first; empty if it sends none,
+    or if the message is broken."""
     at = 1 + body[0] if is_13 and body else 0
     end = at + _LENGTH + int.from_bytes(body[at : at + _LENGTH], "big")
     return list(_certificates(body[:end], at + _LENGTH, 2 if is_13 else 0))
@@ -65,11 +65,11 @@ def _certificates(body: bytes, at: int, length_of_extensions: int) -> Iterator[b
 
 @lru_cache(maxsize=REMEMBERED)
 def read_certificate(der: bytes) -> CertificateFacts | None:
-    """What a certificate says; None where it is none."""
+    """The facts of a certificate; None if the bytes are not a certificate."""
     if len(der) > CERTIFICATE_LIMIT:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what strangers' certificates do that RFC 5280 does not allow
+        warnings.simplefilter("ignore")  # cryptography warns of certificates that violate RFC 5280
         return _read(der)
 
 
@@ -101,7 +101,7 @@ def _name(certificate: "x509.Certificate", which: str) -> str | None:
 
 
 def _names(certificate: "x509.Certificate") -> list[str]:
-    """The host names and addresses that a certificate is for."""
+    """The host names and addresses in a certificate."""
     from cryptography import x509
 
     try:
@@ -132,10 +132,10 @@ def _key(certificate: "x509.Certificate") -> tuple[str | None, int | None]:
 
 
 def _ns(time: datetime) -> int | None:
-    """A time in nanoseconds since the epoch; None outside of what times may be."""
+    """A time in nanoseconds since the epoch; None outside of the range of times."""
     return int(time.timestamp()) * 10**9 if _EARLIEST <= time < _LATEST else None
 
 
 def _shown(text: str) -> str | None:
-    """A text without characters that control a terminal, cut where it is long."""
+    """A text without characters that control a terminal, cut if it is long."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:TEXT_LIMIT]) or None

@@ -20,7 +20,7 @@ _LARGEST_SEQUENCE = 1 << 64
 
 
 def _searched(cipher: RecordCipher, record: memoryview, expected: int, window: int) -> int | None:
-    """The first sequence number of the window by which the record opens."""
+    """The first sequence number of the window with which the record opens."""
     room = memoryview(bytearray(len(record)))
     for sequence in range(expected, expected + window):
         if cipher.open(sequence, record, room)[0] >= 0:
@@ -73,10 +73,10 @@ class Aead13:
 
 
 def gcm_nonce(key: bytes, body: memoryview, associated: memoryview) -> int | None:
-    """The nonce of 12 bytes that a text was sealed with by AES-GCM; None where this key did not seal it.
+    """The nonce of 12 bytes with which a text was sealed by AES-GCM; None if it was not sealed with this key.
 
-    The tag is E(nonce || 1) xor GHASH(associated, text), and GHASH knows nothing of the nonce. So it is learned by
-    sealing the same encrypted text with a nonce of zeros, and the block that is left is decrypted. Its last four bytes
+    The tag is E(nonce || 1) xor GHASH(associated, text), and GHASH does not depend on the nonce. So GHASH is found by
+    sealing the same encrypted text with a nonce of zeros, and the remaining block is decrypted. Its last four bytes
     have to be 1 (NIST SP 800-38D, section 7).
     """
     if len(body) < _TAG_BYTES:
@@ -93,7 +93,8 @@ def gcm_nonce(key: bytes, body: memoryview, associated: memoryview) -> int | Non
 
 
 def _associated(sequence: int, record: memoryview, n_bytes: int) -> bytes:
-    """What the tag of TLS 1.2 protects beside the content: sequence number, type, version, length of the content."""
+    """The bytes that the tag of TLS 1.2 protects besides the content: sequence number, type, version, length of the
+    content."""
     return sequence.to_bytes(8, "big") + bytes(record[:3]) + n_bytes.to_bytes(2, "big")
 
 
@@ -109,11 +110,11 @@ class Gcm12:
         self._salt = keys.iv.reveal()
         self._ahead: int | None = None
         self._counts_up = True
-        """How far the nonces of the records are ahead of their sequence numbers, while all were as far ahead."""
+        """The difference of nonces and sequence numbers, as long as it was the same for all records."""
 
     @property
     def is_direct(self) -> bool:
-        """As of `RecordCipher`: where nonces count up with sequence numbers, they say how many were lost."""
+        """As of `RecordCipher`: if nonces count up with sequence numbers, they show how many records were lost."""
         return self._counts_up and self._ahead is not None
 
     def open(self, sequence: int, record: memoryview, room: memoryview) -> Opened:
@@ -170,7 +171,7 @@ class ChaCha12:
 
 
 class Cbc12:
-    """TLS 1.2 with AES-CBC: an IV in each record; the HMAC is of the content, or of what is encrypted
+    """TLS 1.2 with AES-CBC: an IV in each record; the HMAC is of the content, or of the encrypted bytes
     (encrypt_then_mac)."""
 
     content_at = HEADER_BYTES + _BLOCK_BYTES

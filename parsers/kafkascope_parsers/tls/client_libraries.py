@@ -1,7 +1,7 @@
-"""Which TLS library a client seems to use, by the cipher suites of its hello and their order.
+"""Guesses the TLS library of a client by the cipher suites of its hello and their order.
 
-It is claimed, never confirmed. Each library lists the suites that it offers by default in an order of its own, which
-changes less from release to release than the suites do. A client whose settings name suites is not recognised.
+The result is claimed, never confirmed. Each library lists the suites that it offers by default in an order of its own,
+which changes less from release to release than the suites do. A client whose settings name suites is not recognised.
 
 Sources: `crypto/tls` of Go (handshake_client.go puts the suites of TLS 1.3 behind the others, cipher_suites.go has all
 that it implements); sun.security.ssl.CipherSuite of the JDK; TLS_DEFAULT_CIPHERSUITES and the default order of OpenSSL
@@ -26,19 +26,19 @@ _OF_GO = frozenset(
     {0x0005, 0x000A, 0x002F, 0x0035, 0x003C, 0x009C, 0x009D, 0xC007, 0xC009, 0xC00A, 0xC011, 0xC012, 0xC013, 0xC014}
     | {0xC023, 0xC027, 0xC02B, 0xC02C, 0xC02F, 0xC030, 0xCCA8, 0xCCA9}
 )
-"""What Go implements beside the suites of TLS 1.3."""
+"""The suites that Go implements besides those of TLS 1.3."""
 _OF_RUSTLS = frozenset({0xC02C, 0xC02B, 0xCCA9, 0xC030, 0xC02F, 0xCCA8})
 _AFTER_13 = {
     OPENSSL: (0xC02C, 0xC030, 0x009F, 0xCCA9, 0xCCA8),
     PYTHON: (0xC02C, 0xC030, 0xC02B, 0xC02F, 0xCCA9, 0xCCA8),
     NODEJS: (0xC02F, 0xC02B, 0xC030, 0xC02C, 0x009E),
 }
-"""The first suites of TLS 1.2 that programs with OpenSSL list, by whose default it is."""
+"""The first suites of TLS 1.2 in the lists of programs with OpenSSL, by the program whose default it is."""
 
 
 def tls_library(suites: Sequence[int]) -> str | None:
-    """The library whose default the cipher suites of a hello are, one of TLS_LIBRARIES; None where they are no known
-    one's. suites: in the order of the hello."""
+    """The library that offers the cipher suites of a hello by default, one of TLS_LIBRARIES; None if no known one does.
+    suites: in the order of the hello."""
     offered = [number for number in suites if number not in GREASE]
     before = [number for number in offered if number not in _SUITES_13 and number != _NO_RENEGOTIATION]
     if not before or len(set(offered)) != len(offered):
@@ -54,8 +54,8 @@ def tls_library(suites: Sequence[int]) -> str | None:
 
 
 def _in_order_of_strength(offered: list[int], of_13: tuple[int, ...], before: list[int]) -> str | None:
-    """The JVM or rustls, which list the suites of one kind of key by strength, and say so as the last one that they do
-    not renegotiate."""
+    """Recognizes the JVM and rustls, which list the suites of one kind of key by strength, and end with the one that
+    means that they do not renegotiate."""
     if offered[-1] != _NO_RENEGOTIATION or tuple(before[:2]) != (0xC02C, 0xC02B):
         return None
     if of_13 == (_AES_256, _AES_128, _CHACHA) and _OF_RUSTLS.issuperset(before):

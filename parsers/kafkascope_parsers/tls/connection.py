@@ -1,11 +1,12 @@
-"""A connection that may be decrypted: held until its hellos, or trial, show with which secrets; then its directions.
+"""A connection that may be decrypted. It is held until its hellos, or trials, show its secrets; then its directions are
+decrypted.
 
-held     nothing of it is read: where it turns out that it cannot be decrypted, framing gets all of it as it is
+held     nothing of it is read yet, so that framing gets all of it if it cannot be decrypted
 open     both directions are decrypted
-passed   it is no TLS, or cannot be decrypted; `why` says why not
+passed   it is not TLS, or cannot be decrypted; `why` has the reason
 
-A connection whose hello was not captured is tried with the sessions of the key log of whose client hello nothing was
-seen: only TLS 1.3, as the keys of TLS 1.2 need the server's random bytes.
+A connection whose hello was not captured is tried with those sessions of the key log whose client hello was not seen:
+only TLS 1.3, as the keys of TLS 1.2 need the server's random bytes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,15 +24,17 @@ from kafkascope_parsers.tls.suites import CHACHA, SUITES_13
 
 HELD, OPEN, PASSED = range(3)
 HELD_BYTES = 3 * ((1 << 14) + 256 + 5)
-"""Bytes of a direction that wait for a whole record to be tried: two largest records always have one."""
+"""Bytes of a direction that wait for a whole record that can be tried: two records of the largest size always contain
+one."""
 CANDIDATE_LIMIT = 10_000
 """Sessions of the key log that are tried for one connection; a trial costs some 50 microseconds."""
 SEARCHED_CANDIDATES = 256
-"""Sessions among them that ChaCha20-Poly1305 is tried with: its sequence number has to be searched."""
+"""Sessions that are tried with ChaCha20-Poly1305, whose sequence number has to be searched."""
 FIRST_SEQUENCES = 1 << 10
-"""Sequence numbers that are tried of each: the connection may have sent as many records before the capture."""
+"""Sequence numbers that are tried for each of them: the connection may have sent that many records before the
+capture."""
 RECORDS_TRIED = 4
-"""Records of a connection that are tried: after a cut, bytes may look like a header once, hardly more often."""
+"""Records of a connection that are tried: after a cut, bytes may look like a header once, but hardly more often."""
 
 NO_HANDSHAKE = "its handshake is not in the capture, and no session of the key log opens its records"
 NO_SECRET = "no secret of its session is in the key log"
@@ -56,7 +59,7 @@ class TlsConnection:
         self._n_tried = 0
 
     def unlock(self, key_log: KeyLog) -> None:
-        """Makes the keys anew, after `lock`, or after the state was saved."""
+        """Makes the keys again, after `lock`, or after the state was saved."""
         if self.session is not None and self._directions is not None:
             key_log.resume(self.session.client_random, (self.session.session_id,))
             secrets = key_log.session(self.session.client_random) or SessionSecrets()
@@ -64,17 +67,17 @@ class TlsConnection:
                 direction.unlock(secrets)
 
     def lock(self) -> None:
-        """Gives the keys up, until `unlock`."""
+        """Deletes the keys, until `unlock`."""
         for direction in self._directions or ():
             direction.lock()
 
     def take_version(self) -> str | None:
-        """The version of a connection that was opened without its handshake, once."""
+        """The version of a connection that was opened without its handshake; returned once."""
         version, self._version = self._version, None
         return version
 
     def look(self, runs: Runs, key_log: KeyLog, *, final: bool) -> None:
-        """Looks at the runs of a connection that is held, and opens it or passes it. final: no more will come."""
+        """Reads the runs of a connection that is held, and opens it or passes it. final: no more will come."""
         hello, client_side = _client_hello(runs)
         if hello is not None and hello.is_whole:
             self._look_at_hellos(hello, client_side, runs, key_log)
@@ -92,7 +95,7 @@ class TlsConnection:
         return self._directions[side].read(run, out)
 
     def _look_at_hellos(self, hello: Hello, client_side: int, runs: Runs, key_log: KeyLog) -> None:
-        """Opens or passes a connection by its client's hello, and the server's where that is there."""
+        """Opens or passes a connection by its client's hello, and by the server's if it is there."""
         answer = _first_hello(runs[1 - client_side])
         if answer is None or answer.is_client or not answer.is_whole:
             return
@@ -109,7 +112,7 @@ class TlsConnection:
                 self._directions[client_side].may_begin_early()
 
     def _try(self, runs: Runs, candidates: Iterable[tuple[bytes, SessionSecrets]]) -> None:
-        """Opens the connection where one of its records, which is tried, shows the session."""
+        """Tries records, and opens the connection if one of them shows the session."""
         tried: list[tuple[bytes, SessionSecrets]] | None = None
         for side in (0, 1):
             for record in _whole_records(runs[side]):
@@ -140,14 +143,14 @@ class TlsConnection:
         self.state, self.why = PASSED, why
 
     def _is_over(self, runs: Runs) -> bool:
-        """Whether nothing more can be learned: bytes are missing, or too many wait."""
+        """Whether waiting is useless: bytes are missing, or too many wait."""
         return any(len(side) > 1 or any(r.is_last for r in side) for side in runs) or any(
             run.end - run.start > HELD_BYTES for side in runs for run in side
         )
 
 
 def _first_hello(runs: list[Run]) -> Hello | None:
-    """The hello that the first bytes of a direction are; None where they are none."""
+    """The hello in the first bytes of a direction; None if there is none."""
     if not runs or runs[0].offset != 0:
         return None
     return read_hello(bytes(runs[0].view[runs[0].start : min(runs[0].end, runs[0].start + HELLO_LIMIT)]))
@@ -213,7 +216,7 @@ def _session_of(
 
 
 def _opens(session: Session, secrets: SessionSecrets, side: int, record: memoryview) -> bool:
-    """Whether a record is one of the first FIRST_SEQUENCES, or of any number where that needs no search."""
+    """Whether a record opens as one of the first FIRST_SEQUENCES, or with any number if that needs no search."""
     secret, suite = secrets.traffic(side), SUITES_13[session.suite]
     if secret is None or (len(secret) == 48) != (suite.hash == "sha384"):
         return False

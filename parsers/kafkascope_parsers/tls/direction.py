@@ -1,9 +1,9 @@
 """One direction of a decrypted connection: records in order, each opened with the next sequence number.
 
-After a gap the next record is found by proof: a header whose record opens. AES-GCM of TLS 1.3 says with which sequence
-number (ciphers.gcm_nonce); for others as many are tried as records may have been lost, SEARCH_LIMIT at most. A record
-that does not open although nothing is missing may have the next keys, or be one of few that TCP's stream lacks; after
-FAILURE_LIMIT that do not open in a row, the rest of the direction is given up.
+After a gap the next record is a header whose record opens. With AES-GCM of TLS 1.3 the record shows its sequence number
+(ciphers.gcm_nonce); for others as many numbers are tried as records may have been lost, at most SEARCH_LIMIT. If a
+record does not open although nothing is missing, it may have the next keys, or TCP's stream may lack a few records
+before it. After FAILURE_LIMIT such records in a row the rest of the direction is given up.
 """
 
 from collections.abc import Iterator
@@ -42,9 +42,9 @@ TRIAL_LIMIT = 1 << 20
 FAILURE_LIMIT = 16
 """Records in a row that do not open before a direction is given up."""
 LOST_UPDATES = 2
-"""Updates of keys that a gap may hide."""
+"""Key updates that may be lost in a gap."""
 CLOSED_RECORDS = 64
-"""Encrypted records of a handshake that are passed over where the key log lacks the handshake's secrets."""
+"""Encrypted records of a handshake that are skipped if the key log lacks the handshake's secrets."""
 
 _KEPT = frozenset({CERTIFICATE})
 
@@ -62,18 +62,18 @@ class Direction:
         """TLS 1.2: whether its ChangeCipherSpec was seen; from then on all records are encrypted."""
         self._messages = HandshakeMessages(_KEPT)
         self._chain: tuple[bytes, ...] | None = None
-        """Certificates that it sent, until they are given out."""
+        """Certificates that it sent, until they are returned."""
         self._n_records, self._n_failed, self._n_trials, self._n_closed = 0, 0, 0, 0
         self._hunts = not begun
         self._reason = "gap" if begun else "mid_stream_start"
         self._expected: int | None = None
         """Offset in TCP's stream of the record after one that a gap cut."""
         self._read_to: int | None = 0 if begun else None
-        """Offset in TCP's stream behind the last record that was taken."""
+        """Offset in TCP's stream after the last record that was taken."""
         self._offset, self._gap_kind = 0, GAP_NONE
         """The offset of the next decrypted byte, and why bytes are missing before it."""
         self._lost_kind = GAP_LOST
-        """Why bytes are missing before the record that is looked for."""
+        """Why bytes are missing before the record that is searched."""
         self._given_up: str | None = None
         self._secrets = SessionSecrets()
         self._cipher: RecordCipher | None = None
@@ -81,25 +81,26 @@ class Direction:
         self._has_secret = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without keys; `unlock` makes them anew."""
+        """The state without keys; `unlock` makes them again."""
         return vars(self) | {"_secrets": None, "_cipher": None}
 
     def unlock(self, secrets: SessionSecrets) -> None:
-        """Makes the keys of where the direction is."""
+        """Makes the keys for the direction's current place."""
         self._secrets = secrets
         self._enter(self._epoch, self._sequence)
         self._has_secret = self._session.cipher(secrets, self._side, Epoch(APPLICATION)) is not None
 
     def lock(self) -> None:
-        """Gives its keys up, until `unlock` makes them anew."""
+        """Deletes the keys, until `unlock` makes them again."""
         self._secrets, self._cipher = SessionSecrets(), None
 
     def lack_beginning(self) -> None:
-        """Says that the connection's first bytes are missing."""
+        """Notes that the connection's first bytes are missing."""
         self._offset, self._gap_kind, self._reason = 1, GAP_LOST, "gap"
 
     def may_begin_early(self) -> None:
-        """Says that the client offers early data: where the key log has its secret, its first records may be such."""
+        """Notes that the client offers early data: if the key log has the secret, its first records may be early
+        data."""
         if self._is_13 and self._session.cipher(self._secrets, self._side, Epoch(EARLY_DATA)) is not None:
             self._enter(Epoch(EARLY_DATA), 0)
 
@@ -132,7 +133,8 @@ class Direction:
         return run.end
 
     def _open_all(self, run: Run, at: int, ends: list[int], out: PlainText) -> tuple[int, bool]:
-        """Opens records that follow each other. Returns where it stopped, and whether at one that does not open."""
+        """Opens records that follow each other. Returns the place where it stopped, and whether a record there does not
+        open."""
         n, size, begin, is_stuck = 0, 0, at, False
         for end in ends:
             kind, n_bytes = self._open(run.view[at:end], out.room[out.filled :])
@@ -160,7 +162,7 @@ class Direction:
         return at, is_stuck
 
     def _open(self, record: memoryview, room: memoryview) -> Opened:
-        """The content type and size of the next record; NOT_OPENED where it should open and does not."""
+        """The content type and size of the next record; NOT_OPENED if it does not open."""
         self._n_records += 1
         if not (record[0] == APPLICATION_DATA if self._is_13 else self._has_keys):
             return self._take_clear(record, room)
@@ -177,7 +179,7 @@ class Direction:
         return opened
 
     def _take_clear(self, record: memoryview, room: memoryview) -> Opened:
-        """Takes a record that is not encrypted, none of whose content is of use but an alert's."""
+        """Takes a record that is not encrypted; its content is used only if it is an alert."""
         if record[0] == CHANGE_CIPHER_SPEC and not self._is_13:
             self._has_keys, self._sequence = True, 0
         if record[0] == ALERT and len(record) == HEADER_BYTES + 2:
@@ -186,7 +188,7 @@ class Direction:
         return HANDSHAKE, 0
 
     def _open_by_proof(self, record: memoryview, window: int, room: memoryview) -> Opened:
-        """Opens a record of which it is not known how many came before it since the last one, or since new keys."""
+        """Opens a record if the number of records between the last one, or the new keys, and it is unknown."""
         for epoch, expected in self._possible_epochs():
             is_current = epoch == self._epoch
             cipher = self._cipher if is_current else self._session.cipher(self._secrets, self._side, epoch)
@@ -201,7 +203,8 @@ class Direction:
         return NOT_OPENED
 
     def _possible_epochs(self) -> Iterator[tuple[Epoch, int]]:
-        """The keys that a record may have, with the least sequence number: those of now, and those that follow."""
+        """The keys that a record may have, each with the lowest sequence number: the current ones, and the following
+        ones."""
         yield self._epoch, self._sequence
         if self._is_13 and self._epoch.number == APPLICATION:
             for more in range(1, LOST_UPDATES + 1):
@@ -210,7 +213,7 @@ class Direction:
             yield Epoch(number), 0
 
     def _take_messages(self, content: memoryview) -> None:
-        """Takes messages of TLS 1.3: new keys where one says so, and certificates."""
+        """Takes messages of TLS 1.3: certificates, and those after which there are new keys."""
         for message in self._messages.ended_in(content):
             if message.kind == CERTIFICATE and message.body is not None:
                 self._chain = tuple(certificate_list(message.body, is_13=True))
@@ -225,12 +228,12 @@ class Direction:
         self._use(epoch, sequence, self._session.cipher(self._secrets, self._side, epoch))
 
     def _use(self, epoch: Epoch, sequence: int, cipher: RecordCipher | None) -> None:
-        """Goes on with the record of that sequence number, and these keys."""
+        """Continues with the record of that sequence number, and these keys."""
         self._epoch, self._sequence, self._cipher = epoch, sequence, cipher
         self._content_at = cipher.content_at if cipher is not None else 0
 
     def _pass_over(self, run: Run, at: int, out: PlainText) -> int:
-        """Passes over a whole record that does not open. Returns the place behind it."""
+        """Skips a whole record that does not open. Returns the place after it."""
         after = run.end_of(at)
         assert after is not None  # it is whole
         self._n_failed += 1
@@ -246,12 +249,12 @@ class Direction:
         return after
 
     def _lose(self, gap_kind: int) -> None:
-        """What follows does not follow what was read."""
+        """Notes that the following bytes do not continue those that were read."""
         self._hunts, self._lost_kind = True, gap_kind
         self._messages = HandshakeMessages(_KEPT)
 
     def _hunt(self, run: Run, at: int, out: PlainText) -> int:
-        """Looks for a record that opens and returns its place, or that from which on more bytes are needed."""
+        """Searches for a record that opens, and returns its place, or the place from which more bytes are needed."""
         begin, place, found = at, at, False
         if self._expected is not None:
             place = min(max(at, run.start + self._expected - run.offset), run.end)
@@ -271,7 +274,7 @@ class Direction:
         return place
 
     def _proves(self, run: Run, at: int) -> bool:
-        """Whether the record at `at` opens; then it is the next one, and it is known how many bytes were lost."""
+        """Whether the record at `at` opens; then it becomes the next one, and the number of lost bytes is known."""
         record = run.record(at)
         assert record is not None
         if self._is_13 and record[0] != APPLICATION_DATA:
@@ -288,15 +291,15 @@ class Direction:
         return True
 
     def _text_lost(self, n_bytes: int, n_records: int | None) -> int:
-        """The decrypted bytes among those of records that were lost: known where the number of records is, and each
-        has the same beside its content."""
+        """The decrypted bytes in lost records: exact if the number of records is known, and each has the same
+        overhead."""
         overhead = self._cipher.overhead if self._cipher is not None else None
         if overhead is None or n_records is None:
             return max(n_bytes, 1)
         return max(n_bytes - n_records * overhead, 0)
 
     def _offset_behind(self, run: Run, at: int) -> int | None:
-        """The offset in TCP's stream behind the record whose header stands at `at`; None where that is not known."""
+        """The offset in TCP's stream after the record whose header is at `at`; None if that is not known."""
         after = run.end_of(at)
         return None if after is None else run.offset_of(after)
 

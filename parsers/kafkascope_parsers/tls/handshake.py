@@ -1,12 +1,12 @@
-"""One handshake, followed through the records of both sides until keys are agreed on, or one side gives up.
+"""Follows one handshake through the records of both sides until keys are agreed on, or one side ends it.
 
-It is a table of what each record means, by its type and by what came before:
+The meaning of each record, by its type and the records before:
 
-hello                       who is the client, what is offered and chosen
-certificate (TLS 1.2)       in clear; that of TLS 1.3 is encrypted
+hello                       shows the client's side, and what is offered and chosen
+certificate (TLS 1.2)       not encrypted, unlike that of TLS 1.3
 ChangeCipherSpec (TLS 1.2)  the next record of that side is its Finished, encrypted
 application data (TLS 1.3)  the server's certificate and Finished, then the client's: the end of the handshake
-alert, or a short record of application data (TLS 1.3): that side gave up
+alert, or a short record of application data (TLS 1.3): that side ended the handshake
 
 Sources: RFC 5246 (7.3), RFC 8446 (2), RFC 8446 D.4 (ChangeCipherSpec has no meaning in TLS 1.3).
 """
@@ -32,26 +32,27 @@ from kafkascope_parsers.tls.hello import TLS_13, Hello, hello_of
 from kafkascope_parsers.tls.records import ALERT, APPLICATION_DATA, BODY_LIMIT, CHANGE_CIPHER_SPEC, HANDSHAKE
 
 RECORDS_FOLLOWED = 64
-"""Records of application data of a side after which nothing more is expected of its handshake."""
+"""Records of application data of a side after which its handshake is considered over."""
 _AROUND = (1 + 16, 1 + 16 + 16)
-"""What a record of TLS 1.3 has beside its content: its type and a tag, and 16 bytes of padding, which the JVM adds."""
+"""Bytes of a record of TLS 1.3 besides its content: its type and a tag, and 16 bytes of padding, which the JVM adds."""
 HIDDEN_ALERT_BYTES = frozenset(2 + more for more in _AROUND)
-"""Bodies of records that hold an alert: no message that may stand there is so short, nor a response."""
+"""Sizes of records that hold an alert: no response, and no other message that is possible there, is so short."""
 NO_CERTIFICATE_BYTES = frozenset(8 + more for more in _AROUND)
-"""Bodies of records that hold a Certificate message without a certificate, by which a client says that it has none."""
+"""Sizes of records with a Certificate message without a certificate, which a client sends if it has none."""
 _KEPT = frozenset({CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, SERVER_KEY_EXCHANGE})
 _HEADER_BYTES, _NAMED_CURVE = 5, 3
 
 
 @dataclass(slots=True)
 class HandshakeFacts:
-    """What a handshake showed. client, server: the hellos; certificates of each (DER, its own first; none: it sent
-    none), None where none were seen in clear; group: of the key exchange; is_resumed: None where that is not known;
+    """The facts of a handshake. client, server: the hellos; certificates of each (DER, its own first; none: it sent
+    none), None if none were seen unencrypted; group: of the key exchange; is_resumed: None if that is not known;
     is_retried: whether the server asked for another hello; asks_client: whether it asked for a certificate;
-    hidden_alert: side (0 is the client) that gave up by an alert that is encrypted.
+    hidden_alert: the side (0 is the client) that ended the handshake with an encrypted alert.
 
     Times in nanoseconds, None where they are not known: of the first and the last byte of the client's hello, of the
-    first of the server's, of the last record of the server before the client went on, of when it did, and of the end.
+    first of the server's, of the last record of the server before the client continued, of that continuation, and of
+    the end.
     """
 
     client: Hello | None = None
@@ -72,7 +73,7 @@ class HandshakeFacts:
 
 
 class Record(NamedTuple):
-    """A record: of one of application data only the length. first_ns, last_ns: of its first and last byte; packet_no:
+    """A record; if it is application data, only its length. first_ns, last_ns: of its first and last byte; packet_no:
     of the last one."""
 
     side: int
@@ -85,14 +86,14 @@ class Record(NamedTuple):
 
 
 class SideRecords:
-    """Cuts the records of one side. Keeps one that is not whole."""
+    """Divides the bytes of one side into records. Keeps a record that is not whole."""
 
     def __init__(self, side: int) -> None:
         self._side = side
         self._next, self._first_ns, self._n_data = 0, 0, 0
         self.rest = bytearray()
         self.is_over = False
-        """Whether no record is to come: bytes are missing, or they are no records, or there were enough."""
+        """Whether no more records are expected: bytes are missing or are no records, or there were enough."""
 
     def read(self, streams: Streams, run: int) -> Iterator[Record]:
         """The records that end in a run, or begin there, of application data."""
@@ -136,7 +137,7 @@ class Handshake:
         self.facts = HandshakeFacts()
         self.is_over = False
         self.n_counted = 0
-        """For `Handshakes`: the bytes that it has counted as kept."""
+        """For `Handshakes`: the number of bytes that it has counted as kept."""
         self._messages = tuple(HandshakeMessages(_KEPT) for _ in self.sides)
         self._client_side: int | None = None
         self._is_13 = False
@@ -168,7 +169,7 @@ class Handshake:
         self._note_turn(record)
 
     def give_up(self) -> None:
-        """Says that no more will come. Of a hello that is not whole, what is there counts."""
+        """Ends the handshake, as no more records will come. A hello that is not whole is read as far as it goes."""
         self.is_over = True
         for side, messages in enumerate(self._messages):
             rest = self.sides[side].rest
@@ -180,7 +181,8 @@ class Handshake:
                 self._take_hello(side, left, is_whole=False)
 
     def _change_cipher(self, side: int) -> None:
-        """A side of TLS 1.2 says that it has keys. A server that does so before its client resumes a session."""
+        """Takes the message of a side of TLS 1.2 that it has keys. If the server sends it before the client, a session
+        is resumed."""
         if not self._is_13 and self.facts.is_resumed is None and self.facts.server is not None:
             self.facts.is_resumed = side != self._client_side
         self._has_keys[side] = True
@@ -227,7 +229,7 @@ class Handshake:
             facts.answered_ns = record.first_ns
 
     def _note_turn(self, record: Record) -> None:
-        """Notes when the server was done, and when the client went on."""
+        """Notes when the server was done, and when the client continued."""
         facts = self.facts
         if facts.answered_ns is None or facts.client_goes_on_ns is not None:
             return
@@ -237,7 +239,8 @@ class Handshake:
             facts.client_goes_on_ns = record.first_ns
 
     def _take_data(self, record: Record) -> None:
-        """A record of application data: of TLS 1.3 also the encrypted part of the handshake, or an alert."""
+        """Takes a record of application data, which in TLS 1.3 may be an encrypted part of the handshake, or an
+        alert."""
         facts, is_alert = self.facts, record.length in HIDDEN_ALERT_BYTES
         if not self._is_13 or facts.server is None:
             self.is_over = facts.server is not None
@@ -255,7 +258,7 @@ class Handshake:
                 facts.client_certificates, facts.asks_client = (), True
 
     def _finish(self, ns: int, *, is_last: bool) -> None:
-        """A side of TLS 1.2 has sent its Finished."""
+        """Notes that a side of TLS 1.2 has sent its Finished."""
         self._finished_ns.append(ns)
         if is_last:
             self.facts.ended_ns, self.is_over = max(self._finished_ns), True

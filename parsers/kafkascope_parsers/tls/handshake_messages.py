@@ -1,4 +1,4 @@
-"""Follows the handshake messages in the records of one side, however they are cut into records."""
+"""Finds the handshake messages in the records of one side; a message may span several records."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,7 +8,7 @@ CERTIFICATE, SERVER_KEY_EXCHANGE, CERTIFICATE_REQUEST = 11, 12, 13
 FINISHED, KEY_UPDATE = 20, 24
 """Types of messages. After END_OF_EARLY_DATA, FINISHED and KEY_UPDATE a side of TLS 1.3 has new keys."""
 BODY_LIMIT = 102_400
-"""Longest body that is kept: the longest chain of certificates that OpenSSL takes, three times what the JVM does."""
+"""Longest body that is kept: the longest chain of certificates that OpenSSL accepts, three times the JVM's limit."""
 _HEADER_BYTES = 4
 
 
@@ -35,7 +35,7 @@ class HandshakeMessages:
 
     @property
     def unfinished(self) -> Message | None:
-        """The message of which more is to come, where it is of interest, with what is there of its body."""
+        """The message that is not whole yet, if its type is of interest, with the part of its body that is there."""
         return Message(self._header[0], bytes(self._body)) if self._body is not None else None
 
     def ended_in(self, content: bytes | memoryview) -> Iterator[Message]:

@@ -1,7 +1,7 @@
-"""`Handshakes`: TCP's streams in, block after block; what each TLS handshake showed out, when it is over.
+"""`Handshakes` takes TCP's streams, block after block, and returns the facts of each TLS handshake when it is over.
 
-It needs no keys, and follows connections whose first bytes are a handshake record, until they have agreed on keys. What
-outlives a block is a handshake that goes on: its hellos, and the part of a message that is not whole.
+It needs no keys, and follows connections whose first bytes are a handshake record, until they have agreed on keys.
+Between blocks it keeps handshakes that are not over: their hellos, and messages that are not whole.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from kafkascope_parsers.tls.handshake import Handshake, HandshakeFacts
 from kafkascope_parsers.tls.records import HANDSHAKE
 
 FOLLOWED_LIMIT = 1 << 14
-"""Handshakes that are followed at a time, some 3 kB each; the oldest is given up for the next."""
+"""Handshakes that are followed at the same time, some 3 kB each; beyond it a new one replaces the oldest."""
 HELD_LIMIT = 64 << 20
 """Bytes of records and messages that are not whole, of all of them: a chain of certificates has some 5 kB."""
 
@@ -23,15 +23,15 @@ _NEW, _FOLLOWED, _OVER = range(3)
 
 
 class FoundHandshake(NamedTuple):
-    """A connection, and what its handshake showed."""
+    """A connection, and the facts of its handshake."""
 
     connection: int
     facts: HandshakeFacts
 
 
 class Handshakes:
-    """The handshakes of some connections. n_given_up: those that were given up at a limit; seen: those of which the
-    block at hand showed something, also where they go on."""
+    """The handshakes of some connections. n_given_up: those that were given up at a limit; seen: those with records in
+    the current block, also if they are not over."""
 
     def __init__(self) -> None:
         self._states = Growing(np.int8)
@@ -42,7 +42,7 @@ class Handshakes:
         self.seen: list[FoundHandshake] = []
 
     def open_connections(self, n: int) -> None:
-        """Takes up new connections, as framing does."""
+        """Adds new connections, as framing does."""
         self._states.add(np.full(n, _NEW, np.int8))
 
     def push(self, streams: Streams, *, final: bool) -> list[FoundHandshake]:

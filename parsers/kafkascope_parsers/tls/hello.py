@@ -1,8 +1,8 @@
-"""What the hellos of a TLS connection show in clear.
+"""Reads the hellos of a TLS connection, which are not encrypted.
 
 Plain Python, once per connection and direction, over at most HELLO_LIMIT bytes. Sources: RFC 8446 (records, hellos,
 supported_versions), RFC 5246, RFC 6066 (server_name), RFC 7301 (ALPN), RFC 7366 (encrypt-then-MAC), RFC 7627 (extended
-master secret). A hello that is cut short gives what stands before the cut.
+master secret). A hello that is cut is read up to the cut.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from kafkascope_parsers.tls.handshake_messages import CLIENT_HELLO, SERVER_HELLO
 
 HELLO_LIMIT = 1 << 14
-"""Bytes looked at: one TLS record. Client hellos with post-quantum key shares have about 2 kB."""
+"""Bytes that are read: one TLS record. Client hellos with post-quantum key shares have about 2 kB."""
 
 HANDSHAKE_RECORD = 22
 TLS_12, TLS_13 = 0x0303, 0x0304
@@ -26,9 +26,9 @@ _RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e0
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A hello. version, alpn, suite, group: what the server chose (None in a client's); sni: the name the client asked
-    for; random: 32 bytes, fewer where it is cut; session_id, ticket: of a session that is resumed, or to be resumed;
-    suites, versions, alpns, signature_algorithms: what the client offers, in its order; extensions: numbers of those of
+    """A hello. version, alpn, suite, group: what the server chose (None in a client's); sni: the name that the client
+    requested; random: 32 bytes, fewer if it is cut; session_id, ticket: of a session that is resumed, or that can be;
+    suites, versions, alpns, signature_algorithms: the client's offers, in its order; extensions: numbers of those of
     either side, in its order; is_whole: whether all of it is there.
     """
 
@@ -56,12 +56,12 @@ class Hello:
 
     @property
     def is_resumption(self) -> bool:
-        """Whether a server of TLS 1.3 goes on with a session of before."""
+        """Whether a server of TLS 1.3 resumes an earlier session."""
         return _PRE_SHARED_KEY in self.extensions
 
 
 def read_hello(data: bytes) -> Hello | None:
-    """The hello that a direction's first bytes are; None where they are none."""
+    """The hello in a direction's first bytes; None if there is none."""
     body = handshake_body(data[:HELLO_LIMIT])
     if len(body) < HANDSHAKE_HEADER_BYTES + 2 or body[0] not in (CLIENT_HELLO, SERVER_HELLO):
         return None
@@ -85,7 +85,7 @@ def hello_of(body: bytes, *, is_client: bool, is_whole: bool) -> Hello:
 
 
 def _of_client(hello: Hello, body: bytes, found: dict[int, bytes]) -> Hello:
-    """The hello with what a client offers. found: its extensions."""
+    """The hello with the client's offers. found: its extensions."""
     suites_at = _RANDOM + 1 + len(hello.session_id)
     suites = body[suites_at + 2 : suites_at + 2 + int.from_bytes(body[suites_at : suites_at + 2], "big")]
     versions = found.get(_SUPPORTED_VERSIONS, b"")
@@ -102,7 +102,7 @@ def _of_client(hello: Hello, body: bytes, found: dict[int, bytes]) -> Hello:
 
 
 def _of_server(hello: Hello, body: bytes, found: dict[int, bytes]) -> Hello:
-    """The hello with what a server chose. found: its extensions."""
+    """The hello with the server's choices. found: its extensions."""
     version = int.from_bytes(found.get(_SUPPORTED_VERSIONS, b"")[:2] or body[:2], "big")
     suite_at = _RANDOM + 1 + len(hello.session_id)
     share = found.get(_KEY_SHARE, b"")
@@ -120,12 +120,12 @@ def _of_server(hello: Hello, body: bytes, found: dict[int, bytes]) -> Hello:
 
 
 def version_name(version: int) -> str | None:
-    """The name of a version of TLS; None for a number that is none."""
+    """The name of a version of TLS; None for another number."""
     return _VERSIONS.get(version)
 
 
 def handshake_body(data: bytes) -> bytes:
-    """The handshake bytes of the records at the start: a hello may be cut into several."""
+    """The handshake bytes of the records at the start: a hello may span several."""
     out, at = b"", 0
     while len(data) - at >= _RECORD_HEADER and data[at] == HANDSHAKE_RECORD and data[at + 1] == 3:
         size = int.from_bytes(data[at + 3 : at + 5], "big")
@@ -135,7 +135,7 @@ def handshake_body(data: bytes) -> bytes:
 
 
 def _after_ciphers(body: bytes, *, is_client: bool) -> int:
-    """Where the extensions begin: after version, random, session id, and cipher suites and compression methods."""
+    """The place of the extensions: after version, random, session id, cipher suites and compression methods."""
     at = _RANDOM
     at += 1 + (body[at] if at < len(body) else 0)
     if not is_client:
@@ -176,6 +176,6 @@ def _numbers(raw: bytes) -> tuple[int, ...]:
 
 
 def text(raw: bytes) -> str | None:
-    """ASCII without control characters, or nothing."""
+    """The text, if it is ASCII without control characters, else None."""
     name = raw.decode("ascii", "replace")
     return name if name and name.isprintable() and name.isascii() else None

@@ -1,4 +1,4 @@
-"""JA4: a fingerprint of a client's TLS library and its settings, of the client's hello.
+"""JA4: a fingerprint of a client's TLS library and its settings, made from the client's hello.
 
 Source: FoxIO's description of JA4 (technical_details/JA4.md, BSD 3-Clause). Other fingerprints of that family have
 another licence, and are not made.
@@ -37,8 +37,8 @@ def ja4(hello: Hello) -> str:
 
 
 def suites_of(fingerprint: str) -> str:
-    """The part of a fingerprint that says which version and cipher suites a client offers: the same for all of its
-    connections, as extensions are not, which differ where it resumes a session or has a name to ask for."""
+    """The part of a fingerprint with the version and cipher suites that a client offers. It is the same for all
+    connections of a client, while extensions differ if it resumes a session or requests a name."""
     head, suites, _ = fingerprint.split("_", 2)
     return f"{head[1:3]}{head[4:6]}_{suites}"
 

@@ -2,8 +2,8 @@
 
 The format is NSS's (SSLKEYLOGFILE; draft-ietf-tls-keylogfile): lines of a label, the client random and a secret, both
 as hex; lines that begin with # are comments. Some programs in Java name sessions of TLS 1.2 by their id instead: "RSA
-Session-ID:HEX Master-Key:HEX". Labels that decrypt nothing (exporter secrets) are passed over. A line
-that cannot be read is counted, and its text is shown nowhere: it may hold half a secret.
+Session-ID:HEX Master-Key:HEX". Labels of secrets that do not decrypt anything (exporter secrets) are ignored. A line
+that cannot be read is counted, and its text is never shown, as it may contain half a secret.
 """
 
 import re
@@ -15,9 +15,9 @@ from kafkascope_parsers.tls.secret import Secret
 SESSION_LIMIT = 500_000
 """Sessions that are kept of all key logs: some 1 kB each with four secrets. Lines of more sessions are counted."""
 RESUMABLE_LIMIT = 1 << 17
-"""Names of sessions that may be resumed; the oldest is given up for the next."""
+"""Names of sessions that may be resumed; beyond it a new one replaces the oldest."""
 GENERATION_LIMIT = 1024
-"""Highest N of a TRAFFIC_SECRET_N that is believed."""
+"""Highest accepted N of a TRAFFIC_SECRET_N."""
 
 MASTER = "CLIENT_RANDOM"
 EARLY = "CLIENT_EARLY_TRAFFIC_SECRET"
@@ -48,7 +48,7 @@ class SessionSecrets:
 
 
 class KeyLog:
-    """The secrets of all key logs. n_malformed: lines that are none of a key log; n_left_out: those of sessions beyond
+    """The secrets of all key logs. n_malformed: lines that cannot be read; n_left_out: lines of sessions beyond
     SESSION_LIMIT."""
 
     def __init__(self, unwanted: Container[bytes] = frozenset()) -> None:
@@ -81,20 +81,20 @@ class KeyLog:
         return self._sessions.get(client_random)
 
     def name_session(self, client_random: bytes, name: bytes) -> None:
-        """Says by which name (an id, or the hash of a ticket) a session of TLS 1.2 may be resumed."""
+        """Notes the name (an id, or the hash of a ticket) by which a session of TLS 1.2 may be resumed."""
         master = self._master(client_random)
         if name and master is not None:
             self._name(name, master)
 
     def resume(self, client_random: bytes, names: tuple[bytes, ...]) -> None:
-        """Says that a session has one of these names, or resumes the one that has: where the log lacks the secret for
-        its client random, it has that of the name."""
+        """Notes that a session has one of these names, or resumes the session with it: if the log lacks the secret for
+        its client random, it gets that of the name."""
         master = next((self._resumable[name] for name in names if name in self._resumable), None)
         if master is not None and client_random not in self._sessions:
             self._sessions[client_random] = SessionSecrets({MASTER: master})
 
     def share(self, client_random: bytes, original: bytes) -> None:
-        """Says that a session of TLS 1.2 resumes the one with the client random `original`, so has its secret."""
+        """Notes that a session of TLS 1.2 resumes the one with the client random `original`, and so has its secret."""
         master = self._master(original)
         if master is not None and client_random not in self._sessions:
             self._sessions[client_random] = SessionSecrets({MASTER: master})
@@ -109,10 +109,11 @@ class KeyLog:
         return None if session is None else session.by_label.get(MASTER)
 
     def unseen(self) -> Iterator[tuple[bytes, SessionSecrets]]:
-        """The sessions of no client hello so far, those first that probably began shortly before the capture.
+        """The sessions whose client hello was not seen so far, first those that probably began shortly before the
+        capture.
 
-        A key log has no times, but programs append to it: the sessions that a capture lacks the beginning of stand
-        before the first one that it shows, the youngest of them last.
+        A key log has no times, but programs append to it: sessions that began before the capture are before the first
+        one that it shows, and the youngest of them is the last.
         """
         randoms = list(self._sessions)
         first = next((i for i, random in enumerate(randoms) if random in self._seen), len(randoms))
@@ -143,13 +144,13 @@ class KeyLog:
 
 
 def _read_named(words: list[bytes]) -> tuple[bytes, Secret] | None:
-    """Session id and master secret of a line that has these; None for others."""
+    """Session id and master secret of a line that has them; None for others."""
     found = _NAMED_LINE.fullmatch(b" ".join(words))
     return None if found is None else (bytes.fromhex(found[1].decode()), Secret(bytes.fromhex(found[2].decode())))
 
 
 def _read_line(words: list[bytes]) -> tuple[str, bytes, Secret] | None:
-    """Label, client random and secret of a line; None where it is malformed."""
+    """Label, client random and secret of a line; None if it is malformed."""
     if len(words) != 3:
         return None
     traffic = _TRAFFIC_LABEL.fullmatch(words[0])

@@ -1,6 +1,6 @@
-"""From secrets to keys: the PRF and key block of TLS 1.2 (RFC 5246, sections 5 and 6.3), HKDF-Expand-Label and traffic
-keys of TLS 1.3 (RFC 8446, section 7). A key log gives the master secret and the traffic secrets, so what comes before
-them is not needed."""
+"""Derives keys from secrets: the PRF and key block of TLS 1.2 (RFC 5246, sections 5 and 6.3), HKDF-Expand-Label and
+traffic keys of TLS 1.3 (RFC 8446, section 7). A key log has the master secret and the traffic secrets, so the earlier
+steps are not needed."""
 
 import hmac
 from hashlib import new
@@ -16,7 +16,7 @@ SALT_BYTES = 4
 
 
 class SideKeys(NamedTuple):
-    """Keys of one side of a connection. mac is empty but for CBC; iv is empty for CBC."""
+    """Keys of one side of a connection. mac is empty except for CBC; iv is empty for CBC."""
 
     mac: Secret
     key: Secret

@@ -1,4 +1,4 @@
-"""What comes of a block's encrypted runs: decrypted stretches, with the places of the records that carried them, and
+"""The results of a block's encrypted runs: decrypted stretches, with the places of the records that carried them, and
 the bytes that were not decrypted."""
 
 from dataclasses import dataclass, field
@@ -27,14 +27,14 @@ class Undecrypted(NamedTuple):
 
 
 class Alert(NamedTuple):
-    """An alert: who sent it, and its description (RFC 8446, section 6)."""
+    """An alert: the direction that it was sent in, and its description (RFC 8446, section 6)."""
 
     direction: int
     description: int
 
 
 class Certificates(NamedTuple):
-    """The certificates (DER) that a side of a connection sent encrypted, its own first; none where it has none."""
+    """The certificates (DER) that a side of a connection sent encrypted, its own first; empty if it has none."""
 
     connection: int
     is_client: bool
@@ -44,8 +44,8 @@ class Certificates(NamedTuple):
 @dataclass(slots=True)
 class PlainText:
     """The decrypted content of a block. room: where content is written, one record after the other, `filled` bytes so
-    far; sizes: of each record's content; begins, ends: places of the first encrypted byte and behind the last byte of
-    each record in the block's data; overhead: bytes of decrypted records that are no content, by direction."""
+    far; sizes: of each record's content; begins, ends: places of the first encrypted byte and after the last byte of
+    each record in the block's data; overhead: bytes of decrypted records that are not content, by direction."""
 
     room: memoryview
     filled: int = 0
@@ -59,11 +59,11 @@ class PlainText:
     certificates: list[Certificates] = field(default_factory=list)
 
     def add_overhead(self, direction: int, n_bytes: int) -> None:
-        """Counts bytes of a direction that are no content."""
+        """Counts bytes of a direction that are not content."""
         self.overhead[direction] = self.overhead.get(direction, 0) + n_bytes
 
     def add_undecrypted(self, row: Undecrypted) -> None:
-        """Takes bytes that were not decrypted; such that follow others for the same reason are one row."""
+        """Takes bytes that were not decrypted; adjoining bytes with the same reason become one row."""
         last = self.undecrypted[-1] if self.undecrypted else None
         if row.n_bytes <= 0:
             return

@@ -1,10 +1,10 @@
-"""Sessions of TLS 1.2 that are resumed: their keys are made of the master secret of the session that they resume, which
-many programs write to no key log a second time.
+"""Finds sessions of TLS 1.2 that are resumed: their keys are derived from the master secret of the session that they
+resume, which many programs do not write to the key log a second time.
 
-A session is resumed by its id, or by a ticket that the server gave. Both are sent in clear, by handshakes on other
-connections, perhaps of other buckets. So the packets of all connections are looked at, one by one, before any of their
-streams: those that begin with a handshake. A hello that a packet does not hold whole is passed over. TLS 1.3 writes all
-secrets of each session.
+A session is resumed by its id, or by a ticket that the server gave. Both are sent unencrypted, in handshakes on other
+connections, perhaps of other buckets. So packets that begin with a handshake are read, for all connections, before any
+of their streams. A hello that is not whole in one packet is ignored. With TLS 1.3 programs write all secrets of each
+session.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from kafkascope_parsers.tls.hello import (
 from kafkascope_parsers.tls.key_log import RANDOM_BYTES, RESUMABLE_LIMIT
 
 FLOW_LIMIT = 1 << 16
-"""Handshakes that are followed at a time; the oldest is given up for the next."""
+"""Handshakes that are followed at the same time; beyond it a new one replaces the oldest."""
 _NEW_SESSION_TICKET = 4
 _TICKET_AT = 6
 """Bytes of a ticket's message before the ticket: its lifetime and its length."""
@@ -39,20 +39,20 @@ Flow = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 class SessionNames(Protocol):
-    """Takes the ids and tickets by which sessions may be resumed, and which session resumes which."""
+    """Takes the ids and tickets by which sessions may be resumed, and the sessions that resume others."""
 
     def name_session(self, client_random: bytes, name: bytes) -> None:
-        """Says by which name (an id, or the hash of a ticket) the session with this client random may be resumed."""
+        """Takes a name (an id, or the hash of a ticket) by which the session with this client random may be resumed."""
 
     def resume(self, client_random: bytes, names: tuple[bytes, ...]) -> None:
-        """Says that a session resumes the one that has one of these names, if any has."""
+        """Takes a session that resumes the one with one of these names, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionMessage:
     """The part of a handshake message that identifies a session; it holds no secret. flow: of its sender. random: of a
-    client's hello, 32 bytes; else empty. names: those of what a client resumes, or those by which the server says that
-    it may be resumed."""
+    client's hello, 32 bytes; else empty. names: those of the session that a client resumes, or those by which, says the
+    server, this one may be resumed."""
 
     flow: Flow
     random: bytes
@@ -60,7 +60,7 @@ class SessionMessage:
 
 
 def session_messages(buf: NDArray[np.uint8], segments: Segments) -> Iterator[tuple[int, SessionMessage]]:
-    """What the packets of a block, whose offsets count in buf, say of sessions, and the row of each."""
+    """The session messages in the packets of a block, whose offsets refer to buf, each with its row."""
     whole = np.flatnonzero(segments.captured >= _SMALLEST_HANDSHAKE)
     at = segments.offset[whole]
     for row in whole[(buf[at] == 22) & (buf[at + 1] == 3)].tolist():
@@ -72,7 +72,7 @@ def session_messages(buf: NDArray[np.uint8], segments: Segments) -> Iterator[tup
 
 
 class ResumedSessions:
-    """Finds out which sessions are resumed, message after message. known: takes what is found."""
+    """Finds the sessions that are resumed, message after message. known: takes the results."""
 
     def __init__(self, known: SessionNames) -> None:
         self._known = known
@@ -80,7 +80,8 @@ class ResumedSessions:
         """The client random of handshakes, by the flow from the client."""
 
     def take(self, message: SessionMessage) -> None:
-        """Takes a message. A client names what it resumes; a server gives the session an id, or a ticket for it."""
+        """Takes a message. A client names the session that it resumes; a server gives the session an id, or a ticket
+        for it."""
         if message.random:
             self._known.resume(message.random, message.names)
             if len(self._randoms) >= FLOW_LIMIT:
@@ -94,7 +95,7 @@ class ResumedSessions:
 
 
 class OriginalSessions:
-    """Which sessions are resumed, by client randoms alone: what a key log learns of its secrets, without a secret."""
+    """Sessions that are resumed, by client randoms alone: the same as a key log learns, but without secrets."""
 
     def __init__(self) -> None:
         self._named: dict[bytes, bytes] = {}
@@ -115,7 +116,7 @@ class OriginalSessions:
 
 
 def _said(data: bytes) -> Iterator[tuple[bytes, tuple[bytes, ...]]]:
-    """The client random and the names of each message of a packet, where it has any."""
+    """The client random and the names of each message of a packet that has any."""
     hello = read_hello(data)
     if hello is not None and hello.is_client and not hello.is_whole:
         yield hello.random, ()
@@ -132,7 +133,7 @@ def _said(data: bytes) -> Iterator[tuple[bytes, tuple[bytes, ...]]]:
 
 
 def _name_of(ticket: bytes) -> bytes:
-    """The name that stands for a ticket; none for an empty one."""
+    """The name for a ticket; empty for an empty one."""
     return sha256(ticket).digest() if ticket else b""
 
 
@@ -143,7 +144,7 @@ def _flow(segments: Segments, row: int) -> Flow:
 
 
 def _whole_messages(body: bytes) -> Iterator[tuple[int, bytes]]:
-    """The handshake messages (type, body) that are all there."""
+    """The handshake messages (type, body) that are whole."""
     at = 0
     while at + HANDSHAKE_HEADER_BYTES <= len(body):
         end = at + HANDSHAKE_HEADER_BYTES + int.from_bytes(body[at + 1 : at + 4], "big")

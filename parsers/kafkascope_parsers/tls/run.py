@@ -11,7 +11,7 @@ from kafkascope_parsers.tls.record_cipher import HEADER_BYTES
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
     """data, view: bytes of the block; start, end: places of the run's in it; offset: of its first byte in TCP's stream;
-    gap_kind: GAP_*, before the run; is_last: whether no byte will follow at its end, and then end_reason says why.
+    gap_kind: GAP_*, before the run; is_last: whether no byte will follow at its end; then end_reason has the reason.
     """
 
     data: NDArray[np.uint8]
@@ -28,12 +28,12 @@ class Run:
         return self.offset + at - self.start
 
     def end_of(self, at: int) -> int | None:
-        """The place behind the record whose header stands at `at`; None where the header is not all there."""
+        """The place after the record whose header is at `at`; None if the header is not whole."""
         if self.end - at < HEADER_BYTES:
             return None
         return at + HEADER_BYTES + (self.view[at + 3] << 8 | self.view[at + 4])
 
     def record(self, at: int) -> memoryview | None:
-        """The record whose header stands at `at`; None where it is not all there."""
+        """The record whose header is at `at`; None if it is not whole."""
         after = self.end_of(at)
         return None if after is None or after > self.end else self.view[at:after]

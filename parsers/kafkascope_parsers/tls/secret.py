@@ -1,12 +1,12 @@
-"""`Secret`: key material that no text shows and no pickle holds."""
+"""`Secret`: key material that is never shown in a text or pickled."""
 
 import hmac
 from typing import NoReturn
 
 
 class Secret:
-    """Bytes of a key or of what keys are derived from. `reveal` gives them to a cipher; `repr` and `str` say only how
-    many there are, and pickling fails: a secret cannot get into a saved state, a report or an error by accident."""
+    """Bytes of a key or of what keys are derived from. `reveal` gives them to a cipher; `repr` and `str` show only
+    their number, and pickling fails: a secret cannot get into a saved state, a report or an error by accident."""
 
     __slots__ = ("_value",)
     __hash__ = None  # type: ignore[assignment]

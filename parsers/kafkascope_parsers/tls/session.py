@@ -1,4 +1,5 @@
-"""A session: what its hellos said, and the ciphers that its secrets give. It holds no secret, so it may be saved."""
+"""A session: the parameters from its hellos, and the ciphers for its secrets. It holds no secret, so it may be
+saved."""
 
 from dataclasses import dataclass
 
@@ -10,12 +11,12 @@ from kafkascope_parsers.tls.secret import Secret
 from kafkascope_parsers.tls.suites import SUITES_12, SUITES_13, Suite
 
 EARLY_DATA, HANDSHAKES, APPLICATION = range(3)
-"""Epochs of TLS 1.3: which secrets protect the records of a side. TLS 1.2 has the last one alone."""
+"""Epochs of TLS 1.3, each with other secrets for the records of a side. TLS 1.2 has only the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Which keys a record has: the epoch's number, and how often the side has updated its keys within it."""
+    """Identifies the keys of a record: the epoch's number, and how often the side has updated its keys within it."""
 
     number: int
     generation: int = 0
@@ -24,7 +25,7 @@ class Epoch:
 @dataclass(frozen=True, slots=True)
 class Session:
     """version, suite: the numbers that the server chose; session_id: by which a key log may name it; encrypt_then_mac:
-    of a suite of CBC."""
+    for suites with CBC."""
 
     version: int
     suite: int
@@ -35,7 +36,7 @@ class Session:
 
     @classmethod
     def of(cls, client: Hello, server: Hello) -> "Session | str":
-        """The session that two whole hellos agree on; where it cannot be decrypted, why."""
+        """The session that two whole hellos agree on; if it cannot be decrypted, the reason."""
         version, suite = server.version_number or 0, server.suite or 0
         if version not in (TLS_12, TLS_13):
             return f"{server.version or f'version 0x{version:04x}'} is not supported"
@@ -44,7 +45,7 @@ class Session:
         return cls(version, suite, client.random, server.random, server.session_id, server.encrypt_then_mac)
 
     def cipher(self, secrets: SessionSecrets, side: int, epoch: Epoch) -> RecordCipher | None:
-        """The cipher of the records of a side (0 is the client) in an epoch; None where its secret is not known."""
+        """The cipher of the records of a side (0 is the client) in an epoch; None if its secret is not known."""
         from kafkascope_parsers.tls.ciphers import Aead13, cipher_12
 
         if self.version == TLS_13:
@@ -64,7 +65,7 @@ class Session:
 
 
 def _secret_13(suite: Suite, secrets: SessionSecrets, side: int, epoch: Epoch) -> Secret | None:
-    """The traffic secret of an epoch: that of the key log, or one made of that of the generation before it."""
+    """The traffic secret of an epoch: from the key log, or derived from that of the generation before."""
     if epoch.number == EARLY_DATA:
         return secrets.by_label.get(EARLY) if side == 0 else None
     if epoch.number == HANDSHAKES:

@@ -1,4 +1,4 @@
-"""Puts decrypted runs in the place of encrypted ones, so that one set of streams goes to framing."""
+"""Replaces encrypted runs by decrypted ones, so that framing gets one set of streams."""
 
 from typing import NamedTuple
 
@@ -11,16 +11,16 @@ from kafkascope_parsers.tcp.streams import Streams
 
 
 class Spliced(NamedTuple):
-    """Streams with the runs of two others. run: int64 per run, its index in the streams that it came from; is_second:
-    per run, whether these are the second ones."""
+    """Streams with the runs of two others. run: int64 per run, its index in its source; is_second: per run, whether
+    that is the second one."""
 
     streams: Streams
     run: NDArray[np.int64]
     is_second: NDArray[np.bool_]
 
     def consumed(self, consumed: NDArray[np.int64], source: Streams, *, second: bool) -> NDArray[np.int64]:
-        """How far each run of a source was read, where consumed says so of the runs here; its start where it is not
-        here."""
+        """How far each run of a source was read. consumed: the same for the runs here. For a run that is not here, its
+        start."""
         out = source.start.copy()
         chosen = self.is_second == second
         out[self.run[chosen]] += (consumed - self.streams.start)[chosen]
@@ -62,7 +62,7 @@ def _taken(streams: Streams, runs: NDArray[np.int64]) -> Streams:
 
 @kernel
 def _copy_run(s: Streams, run: int, out: Streams, place: int, n_pieces: int) -> int:
-    """Copies a run's bytes to `place`, and its pieces; returns how many pieces there are then."""
+    """Copies a run's bytes to `place`, and its pieces; returns the new number of pieces."""
     start, end = s.start[run], s.end[run]
     copy_bytes(out.data[place : place + end - start], s.data[start:end])
     low, high = 0, len(s.piece_start)

@@ -1,9 +1,9 @@
-"""`TlsStreams`: TCP's streams in, the same with decrypted runs in the place of encrypted ones out, block after block.
+"""`TlsStreams` takes TCP's streams and returns them with encrypted runs replaced by decrypted ones, block after block.
 
-Framing does not see the difference. A decrypted stream has its own offsets, without TLS's bytes. Its first byte of each
-record came with the packet that had it, the others with the packet that ended the record: nobody can read them before.
-What framing leaves of a decrypted stream is kept here, and what is left of an encrypted one (part of a record, or a
-connection that is held) with TCP's streams.
+Framing treats them like plain ones. A decrypted stream has its own offsets, without TLS's bytes. The first byte of each
+record has the time of the packet that brought it, the others that of the packet that ended the record, because the
+receiver cannot read them earlier. The rest that framing leaves of a decrypted stream is kept here; the rest of an
+encrypted one (part of a record, or a connection that is held) is kept with TCP's streams.
 """
 
 from collections.abc import Iterable
@@ -26,11 +26,11 @@ from kafkascope_parsers.tls.run import Run
 from kafkascope_parsers.tls.splice import Spliced, splice
 
 HELD_LIMIT = 4096
-"""Connections without a handshake that wait to be tried at one time: some 100 kB each. Others are passed."""
+"""Connections without a handshake that wait to be tried at the same time: some 100 kB each. Others are passed."""
 
 KEYED_LIMIT = 4096
-"""Connections whose keys are made at one time: some 8 kB each. The keys of the one that was quiet for longest are given
-up for the next; they are made anew when it goes on."""
+"""Connections with keys in memory at the same time: some 8 kB each. Beyond it the keys of the connection that was quiet
+for the longest time are deleted; they are made again when it continues."""
 _TOO_MANY = "too many connections whose handshake is not in the capture"
 
 _NEW = -1
@@ -44,9 +44,10 @@ _SIDE = record_type(
         ("gap_kind", np.uint8),
     ]
 )
-"""A decrypted stream: what `Assembler` asks of a side (tcp.SIDE), and the first byte that framing has left."""
+"""A decrypted stream: the fields that `Assembler` needs of a side (tcp.SIDE), and the first byte that framing has
+left."""
 _MARK = np.dtype([("direction", "i8"), ("offset", "i8"), ("size", "i8"), ("tcp_offset", "i8")])
-"""Where decrypted bytes stand: the offset in the decrypted stream of a record's content, its size, and the offset in
+"""Places of decrypted bytes: the offset in the decrypted stream of a record's content, its size, and the offset in
 TCP's stream of its first byte."""
 _NOTHING_KEPT = np.iinfo(np.int64).max
 _OFFSET_BITS = 44
@@ -54,9 +55,9 @@ _OFFSET_BITS = 44
 
 
 class Opened(NamedTuple):
-    """What the records of a block opened to. streams: for framing; undecrypted: bytes of TCP's streams that were not
-    decrypted, though others of their connection were; versions: number of a connection that was opened without its
-    handshake, and the version that it speaks; alerts, certificates: of those that are open."""
+    """The results of a block's records. streams: for framing; undecrypted: bytes of TCP's streams that were not
+    decrypted, though others of their connection were; versions: number and version of connections that were opened
+    without their handshake; alerts, certificates: of open connections."""
 
     streams: Streams
     undecrypted: list[Undecrypted]
@@ -66,10 +67,10 @@ class Opened(NamedTuple):
 
 
 class TlsStreams:
-    """The decrypted streams of some connections. `push` every block and then, when framing has read what it gave,
-    `consumed`. is_decrypted: by connection, whether it was decrypted; overhead: by direction, bytes of its records
-    that are no content; n_not_tried, n_partly_tried: connections without a handshake that limits kept from all or some
-    sessions of the key log."""
+    """The decrypted streams of some connections. Call `push` for every block, and `consumed` after framing has read the
+    result. is_decrypted: by connection, whether it was decrypted; overhead: by direction, bytes of its records that are
+    not content; n_not_tried, n_partly_tried: connections without a handshake that, because of limits, were tried with
+    none or only some of the sessions of the key log."""
 
     def __init__(self, key_log: KeyLog) -> None:
         self._key_log = key_log
@@ -79,13 +80,13 @@ class TlsStreams:
         self._overhead = Growing(np.int64)
         self._connections: dict[int, TlsConnection] = {}
         self._keyed: dict[int, None] = {}
-        """Those whose keys are made, the one that was quiet for longest first."""
+        """Connections with keys in memory; the first one was quiet for the longest time."""
         self._why: dict[int, str] = {}
-        """Why connections that were passed on were not decrypted, by number of the connection."""
+        """Why connections that were passed were not decrypted, by number of the connection."""
         self._n_held = 0
         self.n_not_tried, self.n_partly_tried = 0, 0
         self._indices: dict[int, int] = {}
-        """The runs of the block at hand, by where they start."""
+        """The runs of the current block, by their starts."""
         self._buffer = np.empty(0, np.uint8)
         self._assembler = Assembler()
         self._marks = np.empty(0, _MARK)
@@ -94,13 +95,13 @@ class TlsStreams:
         self._tcp_consumed = np.empty(0, np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without secrets, which `unlock` gives anew, and without the block at hand."""
+        """The state without secrets, which `unlock` adds again, and without the current block."""
         left_out = ("_spliced", "_tcp", "_plain", "_tcp_consumed", "_key_log", "_keyed")
         kept = {name: value for name, value in vars(self).items() if name not in left_out}
         return kept | {"_indices": {}, "_buffer": np.empty(0, np.uint8)}
 
     def unlock(self, key_log: KeyLog) -> None:
-        """Makes the keys anew, after the state was saved."""
+        """Takes the secrets again, after the state was saved."""
         self._key_log, self._keyed = key_log, {}
 
     @property
@@ -145,12 +146,12 @@ class TlsStreams:
         return Opened(self._spliced.streams, out.undecrypted, versions, out.alerts, out.certificates)
 
     def why_not(self, number: int) -> str | None:
-        """Why a connection was not decrypted, where that is known."""
+        """Why a connection was not decrypted, if that is known."""
         return self._why.get(number)
 
     def consumed(self, consumed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Keeps what framing has left of decrypted streams. consumed: per run that `push` gave, how far it was read.
-        Returns the same per run of TCP's streams."""
+        """Keeps the rest that framing has left of decrypted streams. consumed: how far each run from `push` was read.
+        Returns the same for the runs of TCP's streams."""
         if self._spliced is None:
             return consumed
         of_plain = self._spliced.consumed(consumed, self._plain, second=True)
@@ -160,7 +161,8 @@ class TlsStreams:
         return np.where(passed, of_tcp, self._tcp_consumed)
 
     def with_places(self, undecoded: pa.Table) -> pa.Table:
-        """What framing did not decode, by its place in TCP's streams, and why a connection was not decrypted."""
+        """The bytes that framing did not decode, by place in TCP's streams, with the reason why a connection was not
+        decrypted."""
         conn = undecoded["conn"].to_numpy()
         opened = np.flatnonzero(self._states.rows[conn] == OPEN)
         if len(opened):
@@ -177,7 +179,7 @@ class TlsStreams:
         return undecoded
 
     def _pass_others(self, streams: Streams, conn: NDArray[np.int64]) -> None:
-        """Passes connections that are no TLS: their first bytes are no handshake, or, where these were not captured, a
+        """Passes connections that are not TLS: their first bytes are no handshake, or, if these were not captured, a
         packet begins with two zeros, as Kafka's frames do and encrypted bytes do not."""
         states = self._states.rows
         undecided = np.flatnonzero((states[conn] == _NEW) | (states[conn] == HELD))
@@ -210,7 +212,7 @@ class TlsStreams:
         return runs.items()
 
     def _read(self, number: int, runs: Runs, out: PlainText, *, final: bool) -> list[tuple[int, str]]:
-        """Reads the runs of a connection. Returns its version, where it was opened without its handshake."""
+        """Reads the runs of a connection. Returns its version if it was opened without its handshake."""
         versions: list[tuple[int, str]] = []
         connection = self._connections.get(number)
         if connection is None:
@@ -241,7 +243,7 @@ class TlsStreams:
         return versions
 
     def _unlock(self, number: int) -> None:
-        """Makes the keys of a connection, where it has none, and gives up those of another where there are too many."""
+        """Makes the keys of a connection if it has none, and deletes those of another one if there are too many."""
         if number in self._keyed:
             del self._keyed[number]
         else:
@@ -253,7 +255,7 @@ class TlsStreams:
             self._connections[quiet].lock()
 
     def _assembled(self, streams: Streams, out: PlainText, *, final: bool) -> Streams:
-        """The decrypted runs of a block, behind what framing has left of earlier ones."""
+        """The decrypted runs of a block, after the rest that framing has left of earlier ones."""
         chunks, marks = _chunks(streams, out)
         self._marks = np.concatenate([self._marks, marks])
         data = self._buffer[: out.filled]
@@ -266,7 +268,7 @@ class TlsStreams:
         return memoryview(self._buffer.data)
 
     def _keep(self, consumed: NDArray[np.int64]) -> None:
-        """Keeps what is left of decrypted runs, and where it stands. consumed: per run of these."""
+        """Keeps the unread rest of decrypted runs, and its places. consumed: per run of these."""
         self._assembler.keep_rest(self._plain, consumed)
         sides = self._sides.rows
         sides["kept_from"] = _NOTHING_KEPT

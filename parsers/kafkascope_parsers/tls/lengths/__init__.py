@@ -1,10 +1,10 @@
-"""Exchanges of TLS connections that nobody can decrypt, from the headers of their records alone.
+"""Finds the exchanges of TLS connections that cannot be decrypted, from the headers of their records alone.
 
 headers    kernel: the lengths and times of encrypted records
-messages   what is known of a connection and of its messages, which the kernels share
-grouping   kernel: which records are one request or one response
-resync     kernel: how a connection gets back into step, so that a response belongs to the request that it answers
-exchanges  `LengthExchanges`: all of this, block after block
+messages   the state of connections and messages, which the kernels share
+grouping   kernel: groups records into requests and responses
+resync     kernel: corrects the pairing of responses with requests after errors
+exchanges  `LengthExchanges`: runs all of this, block after block
 """
 
 from kafkascope_parsers.tls.lengths.exchanges import EXCHANGE, GIVEN_UP, MISSED, OPEN, LengthExchanges

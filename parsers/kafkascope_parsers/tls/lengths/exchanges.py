@@ -1,4 +1,4 @@
-"""`LengthExchanges`: requests with their responses of TLS connections that nobody can decrypt, by record headers."""
+"""`LengthExchanges`: the requests and responses of TLS connections that cannot be decrypted, by record headers."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,8 @@ EXCHANGE = record_type(
 records of the response; response_*: 0 where there is none,
 and then fate says why."""
 ANSWERED, GIVEN_UP, MISSED, OPEN = range(4)
-"""Fates: answered; given up, as the client sent many more requests without a response; its response may be among bytes
-that are missing; no response came so far."""
+"""Fates: answered; given up, as the client sent many more requests without a response; the response may be among
+missing bytes; no response so far."""
 WAITING_LIMIT = 100_000
 """Requests that wait for their responses, of all connections: 80 bytes each. The oldest are given up."""
 
@@ -66,18 +66,18 @@ class LengthExchanges:
         self._waiting = np.empty(0, MESSAGE)
 
     def evidence(self) -> tuple[NDArray[np.int64], NDArray[np.void], NDArray[np.int64]]:
-        """The connections that are read, their TURN rows, and how many messages of each ended as those of Produce and
-        Fetch do that have records."""
+        """The connections that are read, their TURN rows, and the number of their messages that ended as those of
+        Produce and Fetch with records do."""
         n_ends = self._parts.rows["n_ends"].reshape(-1, 2).sum(1)
         return self._conns.rows, self._turns.rows, np.asarray(n_ends, np.int64)
 
     def open_connections(self, client_side: NDArray[np.int8]) -> None:
-        """Takes up new connections. client_side: of each."""
+        """Adds new connections. client_side: of each."""
         self._client_sides.add(client_side)
         self._slots.add(np.full(len(client_side), -1, np.int32))
 
     def handshake(self, conn: int, facts: HandshakeFacts) -> None:
-        """Takes what the handshake of a connection has shown so far, before `push` gets what follows it."""
+        """Takes the facts of a connection's handshake so far, before `push` gets the records after it."""
         slot = int(self._slots_of(np.array([conn]))[0])
         turn, client, server = self._turns.rows[slot], facts.client, facts.server
         if turn["has_hellos"]:
@@ -135,7 +135,7 @@ class LengthExchanges:
         return Turns(self._turns.rows, self._parts.rows, self._first_sizes.rows, self._split_sizes.rows)
 
     def _settled(self, messages: NDArray[np.void], *, final: bool) -> NDArray[np.void]:
-        """Joins requests and responses; what cannot be joined yet waits."""
+        """Joins requests and responses; messages that cannot be joined yet wait."""
         lost = messages[messages["number"] == LOST]
         messages = np.concatenate([self._waiting, messages[messages["number"] != LOST]])
         messages = messages[np.lexsort((messages["end"], messages["number"], messages["conn"]))]
@@ -156,7 +156,7 @@ class LengthExchanges:
         return exchanges
 
     def _fates(self, waiting: NDArray[np.void], lost: NDArray[np.void], *, final: bool) -> NDArray[np.int64]:
-        """What became of messages without the other one of their exchange; ANSWERED where it may still come."""
+        """The fates of messages without the other message of their exchange; ANSWERED if it may still come."""
         conn, number = waiting["conn"], waiting["number"]
         responding = self._parts.rows["number"][2 * conn + SERVER]
         passed = (number < self._turns.rows["n_answered"][conn]) & (number != responding)

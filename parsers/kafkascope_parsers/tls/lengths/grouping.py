@@ -1,20 +1,20 @@
-"""Kernel: which records of a connection are one request or one response.
+"""Kernel: groups the records of a connection into requests and responses.
 
-What decides, the surest first:
+Criteria, the most certain first:
 
-1. Sizes that are too small for the beginning of a message, and records that are full: the message goes on.
-2. Turns. A broker serves the requests of a connection one after the other, and most clients wait for the response. So a
-   record of the client that follows one of the broker begins a request; a record of the broker that nothing asked for
-   goes on with the response before; one that comes when the only request was sent after the broker's last record begins
-   a response.
-3. Where requests are pipelined: sizes with which messages of this direction began before by rule 2, whether its
-   messages were of several records before, and for a new size the time since the record before.
+1. Size: a record that is too small for the beginning of a message, or that follows a full record, continues the
+message. 2. Turns. A broker serves the requests of a connection one after the other, and most clients wait for the
+response. So a record of the client after one of the broker begins a request; a record of the broker without an open
+request continues the response before; if the only open request was sent after the broker's last record, the broker's
+next record begins a response. 3. If requests are pipelined: the sizes with which messages of this direction began
+earlier by rule 2, whether its earlier messages had several records, and for a new size the time since the record
+before.
 
-A client that does not wait for responses may write several requests into one record: those that are as large as the
-one before are found in it.
+A client that does not wait for responses may write several requests into one record. They are found if they are as
+large as the one before.
 
 Responses come in the order of the requests, so the n-th response belongs to the n-th request: no list of requests is
-needed. Where one was counted too often, or packets are missing, `resync` finds the request that a response belongs to.
+needed. If a message was counted twice, or packets are missing, `resync` finds the request that a response belongs to.
 
 The JVM writes the header of a Produce request or Fetch response, the records of each partition, and what follows them
 (three bytes at the end), each as a TLS record of its own.
@@ -32,40 +32,42 @@ from kafkascope_parsers.tls.lengths.resync import expect_no_response, get_into_s
 
 LEAST_REQUEST, LEAST_LATER, LEAST_RESPONSE = 14, 18, 8
 """Bytes of the shortest request: size, API key, version, correlation id and the length of the client id; of those after
-the first one, which has no body where it is ApiVersions; and of the shortest response: size and correlation id."""
+the first one (which has no body if it is ApiVersions); and of the shortest response: size and correlation id."""
 TINY_BYTES = 18
-"""Most bytes of a response to Heartbeat or LeaveGroup. What goes on with a response has END_BYTES, or more than so."""
+"""Most bytes of a response to Heartbeat or LeaveGroup. A record that continues a response has END_BYTES, or more bytes
+than this."""
 END_BYTES = 3
-"""What follows the last records of a Produce request or Fetch response: empty tagged fields of partition, topic and
+"""Bytes after the last records of a Produce request or Fetch response: empty tagged fields of partition, topic and
 message."""
 FULL_BYTES = 16_000
-"""A record of so many bytes is full: TLS allows 16,384, and senders take off what they add."""
+"""A record of this size or more is full: TLS allows 16,384 bytes, and senders subtract the bytes that they add."""
 CLOSE_NOTIFY_BYTES = 2
-"""Content of the alert with which a side closes; it looks like data in TLS 1.3."""
+"""Size of the alert with which a side closes; it looks like data in TLS 1.3."""
 AT_ONCE_NS = 5_000_000
-"""Records of one message follow each other at once; on a busy host it may take some milliseconds."""
+"""Longest time between records of one message, which follow each other at once; on a busy host that may take some
+milliseconds."""
 MOST_OPEN = 512
-"""Requests without a response after which nothing more is expected for them: clients have five or a hundred in flight,
-and more is a producer that wants no response (acks=0)."""
+"""Requests without a response beyond which no responses are expected: clients have five or a hundred in flight, and
+with more the client is a producer that wants no responses (acks=0)."""
 NEAR = 4
-"""First records of the same kind of message differ by so many bytes: lengths and offsets are written in one to five
+"""First records of the same kind of message differ by up to this many bytes, as lengths and offsets take one to five
 bytes."""
 JVM_PADDING = 16
 """Zeros that the JVM adds to each record of TLS 1.3."""
 MOST_TOGETHER = 8
-"""Requests that are looked for in one record."""
+"""Most requests that are searched in one record."""
 LEAST_ALIKE = 2
-"""Requests of one size before that: where sizes vary, a record that is a multiple of the one before is one request, and
-a request too many would give every later response to a wrong one."""
+"""Number of requests of one size that have to come before: if sizes vary, a record that is a multiple of the one before
+is one request, and one request too many would pair every later response with a wrong request."""
 ROOM = 2 + MOST_TOGETHER
-"""Messages that may be over with one record: one that is held, the one after it, and a loss, or all but the last of
-those that are in one record."""
+"""Most messages that may be complete after one record: one that is held, the one after it, and a loss, or all except
+the last of those in one record."""
 
 
 @kernel
 def group_records(records: NDArray[Any], t: Turns, out: NDArray[Any]) -> int:
-    """Writes the messages that are over to `out`, which has ROOM for each record. records: RECORD in the order in
-    which they came, by connection. Returns how many."""
+    """Writes complete messages to `out`, which has ROOM for each record. records: RECORD rows by connection, in order
+    of time. Returns their number."""
     n = 0
     for record in records:
         turn = t.turns[record.conn]
@@ -111,7 +113,7 @@ def group_records(records: NDArray[Any], t: Turns, out: NDArray[Any]) -> int:
 
 @kernel
 def close_all(conns: NDArray[np.int64], t: Turns, out: NDArray[Any]) -> int:
-    """Writes the last messages of some connections, ROOM for each. Returns how many."""
+    """Writes the last messages of some connections, with ROOM for each. Returns their number."""
     n = 0
     for conn in conns:
         n = _close(conn, CLIENT, t, out, n)
@@ -121,7 +123,7 @@ def close_all(conns: NDArray[np.int64], t: Turns, out: NDArray[Any]) -> int:
 
 @kernel
 def _close(conn: int, end: int, t: Turns, out: NDArray[Any], n: int) -> int:
-    """Writes the message of an end that may still go on, behind the first n."""
+    """Writes the unfinished message of an end, after the first n."""
     part = t.parts[2 * conn + end]
     n = _release(conn, end, t, out, n)
     if part.number < 0:
@@ -144,7 +146,7 @@ def _close(conn: int, end: int, t: Turns, out: NDArray[Any], n: int) -> int:
 
 @kernel
 def _release(conn: int, end: int, t: Turns, out: NDArray[Any], n: int) -> int:
-    """Writes the message that is held, behind the first n."""
+    """Writes the message that is held, after the first n."""
     part = t.parts[2 * conn + end]
     if part.held_records == 0:
         return n
@@ -158,7 +160,7 @@ def _release(conn: int, end: int, t: Turns, out: NDArray[Any], n: int) -> int:
 
 @kernel
 def _hold(conn: int, t: Turns, out: NDArray[Any], n: int) -> int:
-    """Holds the request that may go on, as what follows it may belong to it."""
+    """Holds the unfinished request, as the next record may belong to it."""
     part = t.parts[2 * conn + CLIENT]
     n = _release(conn, CLIENT, t, out, n)
     part.held_records, part.held_bytes, part.held_ns = part.n_records, part.n_bytes, part.first_ns
@@ -169,7 +171,7 @@ def _hold(conn: int, t: Turns, out: NDArray[Any], n: int) -> int:
 
 @kernel
 def _join_held(conn: int, t: Turns) -> None:
-    """The request that may go on belongs to the one that is held."""
+    """Joins the unfinished request to the one that is held."""
     part, turn = t.parts[2 * conn + CLIENT], t.turns[conn]
     if part.held_records == 0 or turn.n_answered >= turn.n_sent:
         return
@@ -186,8 +188,8 @@ def _join_held(conn: int, t: Turns) -> None:
 
 @kernel
 def _lose(record: Any, t: Turns, end: int, out: NDArray[Any], n: int) -> int:
-    """Ends what goes on, as bytes are missing that an end sent. What the client sent before bytes that are missing of
-    its own is answered all the same. Room: one row for the end, one for the loss."""
+    """Ends unfinished messages, because bytes of an end are missing. Requests before missing bytes of the client are
+    still answered. Room: one row for the end, one for the loss."""
     turn = t.turns[record.conn]
     turn.handshake, turn.n_tickets = 0, 0
     n = _close(record.conn, CLIENT, t, out, n)
@@ -200,8 +202,8 @@ def _lose(record: Any, t: Turns, end: int, out: NDArray[Any], n: int) -> int:
 
 @kernel
 def _requests_together(conn: int, t: Turns, content: int) -> int:
-    """How many requests as large as the ones before a record has, of a client that does not wait for responses: what
-    waits for its socket is written at once."""
+    """The number of requests in a record that are as large as the ones before, of a client that does not wait for
+    responses: requests that waited for the socket are written together."""
     part, turn = t.parts[2 * conn + CLIENT], t.turns[conn]
     size = part.n_bytes if part.n_records == 1 else 0
     part.n_alike = part.n_alike + 1 if size > 0 and abs(size - part.usual) <= 1 else 0
@@ -215,7 +217,7 @@ def _requests_together(conn: int, t: Turns, content: int) -> int:
 
 @kernel
 def _whole_request(record: Any, t: Turns, size: int, out: NDArray[Any], n: int) -> int:
-    """Writes a request that is in a record with the one after it, behind the first n."""
+    """Writes a request that is in one record with the next one, after the first n."""
     part = t.parts[2 * record.conn + CLIENT]
     _begin(record, t, CLIENT)
     part.first_size, part.last_size, part.n_records, part.n_bytes = size, size, 1, size
@@ -245,8 +247,8 @@ def _begin(record: Any, t: Turns, end: int) -> None:
 
 @kernel
 def _is_handshake(record: Any, t: Turns, end: int, size: int) -> bool:
-    """Whether a record is none of Kafka's: of the handshake of TLS 1.3, or a ticket. The size of the client's Finished
-    shows whether it pads its records; servers with the JVM do."""
+    """Whether a record does not belong to Kafka, but to the handshake of TLS 1.3, or is a ticket. The size of the
+    client's Finished shows whether it pads its records; servers with the JVM do."""
     turn = t.turns[record.conn]
     if turn.handshake:
         finished = 4 + turn.hash_bytes
@@ -262,7 +264,7 @@ def _is_handshake(record: Any, t: Turns, end: int, size: int) -> bool:
 
 @inlined
 def _is_known(sizes: NDArray[np.int32], direction: int, content: int, within: int) -> bool:
-    """Whether a size is among those of a direction, or not farther than `within` from one of them."""
+    """Whether a size is at most `within` from one of the sizes of a direction."""
     found = False
     for i in range(N_SIZES):
         size = sizes[direction * N_SIZES + i]
@@ -305,7 +307,7 @@ def _begins_response(record: Any, t: Turns, content: int) -> bool:
 
 @kernel
 def _begins(is_turn: bool, t: Turns, direction: int, content: int, at_ns: int) -> bool:
-    """Whether a record that is not too small for it begins a message. is_turn: whether the other end has spoken."""
+    """Whether a record that is large enough begins a message. is_turn: whether the last record was the other end's."""
     part = t.parts[direction]
     if part.number >= 0 and part.last_size >= FULL_BYTES:
         return False
@@ -329,7 +331,7 @@ def _is_next_request(t: Turns, direction: int, content: int, at_ns: int) -> bool
 
 @kernel
 def _begins_by_size(t: Turns, direction: int, content: int, at_ns: int) -> bool:
-    """The same where turns say nothing."""
+    """The same if turns do not decide."""
     part = t.parts[direction]
     if part.last_size < LEAST_RESPONSE:
         return bool(part.last_size <= END_BYTES or _is_next_request(t, direction, content, at_ns))

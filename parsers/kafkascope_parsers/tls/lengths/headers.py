@@ -1,8 +1,8 @@
 """Kernel: the lengths of encrypted records, from their headers, block after block.
 
-A record may go over the end of a block, and so may its header: what is left of both is kept by direction. Nothing of a
-record's body is read. After a gap that hides a header, the next one has to show itself: another one, or the end of the
-run, stands where it says that its record ends.
+A record and its header may continue in the next block, so the state of both is kept by direction. Bodies of records are
+not read. After a gap in which a header may be, the next header is accepted only if another header, or the end of the
+run, is at the end of its record.
 """
 
 from typing import Any
@@ -30,9 +30,9 @@ HEAD = record_type(
         ("first_packet", np.int64),
     ]
 )
-"""Where a direction stands. is_lost: the next header has to be searched for; n_header, header: bytes of a header that
-are there, as one number; body_left: bytes of the record's body that are still to come; length: of that body, 0 where it
-is no application data; first_*: of the record's first byte."""
+"""The state of a direction. is_lost: the next header has to be searched for; n_header, header: bytes of a header that
+are there, as one number; body_left: bytes of the record's body that are still to come; length: of that body, 0 if it is
+not application data; first_*: of the record's first byte."""
 
 RECORD = record_type(
     [
@@ -45,7 +45,7 @@ RECORD = record_type(
         ("last_packet", np.int64),
     ]
 )
-"""An application data record. length: of its body, LOST where bytes are missing in which records may have been."""
+"""An application data record. length: of its body, LOST if bytes are missing that may have contained records."""
 LOST = -1
 
 
@@ -53,8 +53,8 @@ LOST = -1
 def read_records(
     s: Streams, chosen: NDArray[np.int64], directions: NDArray[np.int64], heads: NDArray[Any], out: NDArray[Any]
 ) -> int:
-    """Writes the records of the chosen runs that end in them. directions: place of each chosen run in heads, from which
-    conn and side of its records follow. Returns how many; `most_records` says how much room they need."""
+    """Writes the records of the chosen runs that end in them. directions: place of each chosen run in heads, which also
+    gives conn and side of its records. Returns their number; `most_records` gives the room that they need."""
     n = 0
     for i in range(len(chosen)):
         run, direction = chosen[i], directions[i]
@@ -74,7 +74,7 @@ def read_records(
 
 @kernel
 def _read_run(s: Streams, place: tuple[int, int, int], head: Any, out: NDArray[Any], n: int) -> int:
-    """Writes the records of a run behind the first n. place: the run, its first piece, its direction."""
+    """Writes the records of a run after the first n. place: the run, its first piece, its direction."""
     run, piece, direction = place
     at, end = s.start[run], s.end[run]
     while at < end:
@@ -108,7 +108,7 @@ def _read_run(s: Streams, place: tuple[int, int, int], head: Any, out: NDArray[A
 
 @inlined
 def _piece_at(s: Streams, piece: int, at: int) -> int:
-    """The piece that has a byte, from an earlier one on."""
+    """The piece with the byte at `at`, searched from an earlier piece on."""
     while piece + 1 < len(s.piece_start) and s.piece_start[piece + 1] <= at:
         piece += 1
     return piece
@@ -116,7 +116,7 @@ def _piece_at(s: Streams, piece: int, at: int) -> int:
 
 @inlined
 def _begin_record(head: Any) -> None:
-    """Takes the header that is whole now; one that can be none makes the direction lost."""
+    """Takes the header that is now whole; if it is impossible, the direction is lost."""
     kind, version, length = head.header >> 32, head.header >> 16 & 0xFFFF, head.header & 0xFFFF
     head.n_header = 0
     is_data = kind == APPLICATION_DATA
@@ -130,7 +130,7 @@ def _begin_record(head: Any) -> None:
 
 @kernel
 def _next_header(data: NDArray[np.uint8], at: int, end: int) -> int:
-    """The first place from `at` on where a record begins that another one, or the end, follows; end where none does."""
+    """The first place from `at` on where a record begins that is followed by another record or the end; else end."""
     while True:
         at = find_header(data, at, end, LEAST_BODY + HEADER_BYTES)
         if end - at < HEADER_BYTES:
@@ -142,6 +142,6 @@ def _next_header(data: NDArray[np.uint8], at: int, end: int) -> int:
 
 
 def most_records(streams: Streams, chosen: NDArray[np.int64]) -> int:
-    """At most how many records `read_records` writes for the chosen runs."""
+    """The largest number of records that `read_records` may write for the chosen runs."""
     n_bytes = int((streams.end[chosen] - streams.start[chosen]).sum())
     return n_bytes // (HEADER_BYTES + LEAST_BODY) + 2 * len(chosen)

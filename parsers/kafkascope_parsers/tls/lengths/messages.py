@@ -1,5 +1,5 @@
-"""What is known of a TLS connection that nobody can decrypt, and of the messages on it: the rows that the kernels of
-this package share."""
+"""The rows that the kernels of this package share: the state of a TLS connection that cannot be decrypted, and of its
+messages."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from kafkascope_parsers.capture.columns import record_type
 
 CLIENT, SERVER = 0, 1
 SPLIT = -1
-"""In place of the size of a message of several records."""
+"""Instead of a size, for a message of several records."""
 N_SIZES = 4
 """Sizes of first records that are remembered of each direction."""
 TURN = record_type(
@@ -35,14 +35,14 @@ TURN = record_type(
         ("most_pause_ns", np.int64),
     ]
 )
-"""A connection. client_side: -1 where it is not to be read; has_hellos: whether both are known; handshake: whether
+"""A connection. client_side: -1 if it is not read; has_hellos: whether both are known; handshake: whether
 encrypted handshake messages of TLS 1.3 are still to come, and then hash_bytes is the size of a hash; n_tickets: tickets
 of the server to come, which look like data; overhead: of each record's body; n_sent, n_answered: requests and responses
 that began; n_open_before: requests without a response when the server's last record came; last_end: who sent the last
 record; first_*: bytes of the first exchange, SPLIT where its response is of several records; offers_alpn: whether the
-client says which protocols it speaks, as those of the web do; n_since: requests since the server's last record;
-pause_ns: how long nobody had sent before the first of them; n_alternating: how many responses without a break came soon
-after the only request since the response before, with others still open; *_pause_ns: of the pauses between these."""
+client offers application protocols, as web clients do; n_since: requests since the server's last record; pause_ns: how
+long neither side had sent before the first of them; n_alternating: number of responses in a row that came soon after
+the only request since the response before, with others still open; *_pause_ns: of the pauses between these."""
 _OF_MESSAGE: list[tuple[str, type[np.generic]]] = [
     ("number", np.int64),
     ("n_records", np.int64),
@@ -53,7 +53,7 @@ _OF_MESSAGE: list[tuple[str, type[np.generic]]] = [
     ("in_flight", np.int64),
     ("before_ns", np.int64),
 ]
-"""What is known of a message, whether it is over or not; see MESSAGE."""
+"""The fields of a message, whether it is complete or not; see MESSAGE."""
 PART = record_type(
     [
         *_OF_MESSAGE,
@@ -74,12 +74,12 @@ PART = record_type(
         ("held_in_flight", np.int64),
     ]
 )
-"""The message of one end that may still go on (number: -1 where there is none), and what is known of its direction.
+"""The unfinished message of one end (number: -1 if there is none), and the state of its direction.
 
-padding: bytes that it adds to each record's content; is_sure: whether all its records are its own for sure; n_ends: how
-many messages of three records or more ended with END_BYTES; next_place: in lists of sizes; n_alike: how many requests
-before it were of one record of the same size, give or take a byte, and usual: that size; held_*: the message before it,
-where the two may be one (held_records: 0 where there is none)."""
+padding: bytes that it adds to each record's content; is_sure: whether all its records certainly belong to it; n_ends:
+number of messages of three records or more that ended with END_BYTES; next_place: in lists of sizes; n_alike: number of
+requests before it of one record of the same size, plus or minus a byte, and usual: that size; held_*: the message
+before it, if the two may be one (held_records: 0 if there is none)."""
 MESSAGE = record_type(
     [
         ("conn", np.int64),
@@ -87,9 +87,9 @@ MESSAGE = record_type(
         *_OF_MESSAGE,
     ]
 )
-"""A message that is over. end: CLIENT or SERVER; number: of the request on the connection, from 0; in_flight: requests
+"""A complete message. end: CLIENT or SERVER; number: of the request on the connection, from 0; in_flight: requests
 without a response when it was sent, itself included; before_ns: the last byte of the response before it. A row with
-number LOST says that responses to what was sent so far (n_records is the number of the next request) may be missing.
+number LOST means that responses to the requests so far (n_records is the number of the next request) may be missing.
 """
 
 

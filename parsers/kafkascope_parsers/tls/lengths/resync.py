@@ -1,8 +1,8 @@
-"""Kernel: how a connection gets back into step, so that a response belongs to the request that it answers.
+"""Kernel: corrects the pairing on a connection, so that a response belongs to the request that it answers.
 
-The n-th response belongs to the n-th request. That fails where packets with responses are missing, and where one
-request was taken for two: every response then comes soon after a request that it does not answer. Requests that no
-response can belong to any more are passed over, and a row of MESSAGE with number LOST says so.
+The n-th response belongs to the n-th request. That fails if packets with responses are missing, or if one request was
+counted as two: every response then comes soon after a request with which it is not paired. Requests that can have no
+response any more are skipped, which a row of MESSAGE with number LOST states.
 """
 
 from typing import Any
@@ -14,13 +14,13 @@ from kafkascope_parsers.tls.lengths.headers import LOST
 from kafkascope_parsers.tls.lengths.messages import CLIENT, SERVER, Turns
 
 LEAST_ALTERNATING, LEAST_PAUSES = 4, 4
-"""Responses in a row, each after a pause that is so many times as long as it took to come after its request, that show
-that no other request waits for one."""
+"""Number of responses in a row that show that no other request waits, and the factor by which the pause before each of
+them must be longer than the time from its request to it."""
 
 
 @kernel
 def expect_no_response(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
-    """Passes over what was sent so far, as responses to it may be among the bytes that are missing."""
+    """Skips the requests so far, because their responses may be among the missing bytes."""
     turn = t.turns[record.conn]
     t.parts[2 * record.conn + SERVER].number = -1
     turn.n_answered, turn.n_open_before = turn.n_sent, 0
@@ -30,11 +30,11 @@ def expect_no_response(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
 
 @kernel
 def get_into_step(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
-    """Gives the response that begins to the latest request, where the ones before it that seem to be open cannot be.
+    """Pairs the beginning response with the latest request, if the seemingly open requests before it cannot be open.
 
-    If they were, each response would have waited for the client's next request although it answers an earlier one: its
-    latency would follow the client's pauses. By accident that happens once; a pace and a latency that are equal and
-    steady may do it forever, so the pauses have to differ."""
+    If they were open, each response would have waited for the client's next request although it answers an earlier one,
+    so its latency would depend on the client's pauses. That may happen once by accident. With a steady rate and an
+    equal latency it may happen all the time, so the pauses have to differ."""
     turn = t.turns[record.conn]
     waited_ns = record.first_ns - t.parts[2 * record.conn + CLIENT].last_ns
     is_alone = turn.last_end == CLIENT and turn.n_since == 1 and turn.pause_ns > LEAST_PAUSES * waited_ns
@@ -55,7 +55,7 @@ def get_into_step(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
 
 @inlined
 def _write_loss(record: Any, number: int, out: NDArray[Any], n: int) -> int:
-    """Writes behind the first n that responses to requests before this number may be missing."""
+    """Writes, after the first n, that responses to requests before this number may be missing."""
     message = out[n]
     message.conn, message.end, message.number, message.n_records = record.conn, SERVER, LOST, number
     message.n_bytes, message.first_ns, message.last_ns = 0, record.first_ns, record.last_ns
