@@ -60,18 +60,31 @@ class Collector(Protocol):
 Collectors = Mapping[Read, Collector]
 
 
+MOST_KEPT_BYTES = 64 << 20
+"""Bytes of the rows of a read that are kept. If there are more, the detector runs."""
+
+
 class KeptRows:
-    """Keeps some columns of the rows that a read selects."""
+    """Keeps some columns of the rows that a read selects, up to most_bytes of them; if there are more, `are_too_many`
+    is set and no row is kept."""
 
-    are_too_many = is_complete = False
+    is_complete = False
 
-    def __init__(self, source: Source, columns: Sequence[str]) -> None:
+    def __init__(self, source: Source, columns: Sequence[str], most_bytes: int = MOST_KEPT_BYTES) -> None:
         self._parts = [pa.Table.from_batches([rows_of_none(source).select(columns)])]
+        self._bytes_left = most_bytes
         self.columns = columns
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether no row is kept because there are too many."""
+        return self._bytes_left < 0
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Takes rows that the read selects."""
-        self._parts.append(pa.Table.from_batches([rows.select(self.columns)]))
+        kept = rows.select(self.columns)
+        self._bytes_left -= kept.nbytes
+        self._parts = self._parts[:1] if self.are_too_many else [*self._parts, pa.Table.from_batches([kept])]
 
     def table(self) -> pa.Table:
         """Returns the columns of all rows."""

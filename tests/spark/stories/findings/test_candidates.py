@@ -8,7 +8,15 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_spark.stories.findings.rule import Rule
-from kafkascope_spark.stories.findings.rules import abandoned_responses, log_truncated, never_answered, unfit_responses
+from kafkascope_spark.stories.findings.rules import (
+    abandoned_responses,
+    advertised_unreachable,
+    log_truncated,
+    lost_offsets,
+    never_answered,
+    unassigned_partitions,
+    unfit_responses,
+)
 
 SECOND_NS = 1_000_000_000
 Rows = Sequence[tuple[Any, ...]]
@@ -17,7 +25,7 @@ Rows = Sequence[tuple[Any, ...]]
 def asks_spark(rule: Rule, reads: Mapping[str, Rows]) -> bool:
     """Whether the rule's candidates exist. reads: rows of each read, with the values of the columns that the
     candidates name, in their order."""
-    (detector,) = rule.detectors
+    (detector,) = (detector for detector in rule.detectors if reads.keys() <= detector.reads.keys())
     assert detector.candidates is not None
     tables = {
         read: pa.table({name: [row[at] for row in reads[read]] for at, name in enumerate(names)})
@@ -97,3 +105,52 @@ def test_offsets_that_another_node_may_have_given_before(later: tuple[Any, ...],
         "nodes": [("c1", 1), ("same node", 1), ("c2", 2)],
     }
     assert asks_spark(log_truncated.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (("c2", "orders", 0, 4), True),
+        (("c2", "orders", 0, 5), False),
+        (("c2", "orders", 1, 4), False),
+        (("c2", "events", 0, 4), False),
+        (("of another group", "orders", 0, 4), False),
+        (("that names no group", "orders", 0, 4), False),
+    ],
+)
+def test_an_offset_that_the_group_had_before_it_was_absent(known: tuple[Any, ...], asked: bool) -> None:
+    groups = [("c1", "g"), ("c2", "g"), ("c2", "h"), ("of another group", "h")]
+    absent, others = [("c1", "orders", 0, 5), ("c1", "new", 0, 9)], [("c1", "read", 0, 1), ("c2", "orders", 0, 7)]
+    reads = {"absent_places": absent, "known_places": [known, *others], "groups_on_connection": groups}
+    assert asks_spark(lost_offsets.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "asked"),
+    [("127.0.0.1", 9092, False), ("localhost", 9092, False), ("localhost", 9093, True), ("127.0.0.2", 9092, True)],
+)
+def test_a_loopback_address_where_no_server_is_seen(host: str, port: int, asked: bool) -> None:
+    servers = [("127.0.0.1", 9092, 1), ("10.0.0.1", 9092, 3), ("127.0.0.1", 9093, 0)]
+    reads = {"tried_servers": servers, "loopback_hosts": [(host, port)]}
+    assert asks_spark(advertised_unreachable.RULE, reads) is asked
+
+
+def of_members(*assigned: list[str] | None) -> list[dict[str, Any]]:
+    return [{"assigned": places} for places in assigned]
+
+
+@pytest.mark.parametrize(
+    ("written", "members", "asked"),
+    [
+        (("orders", 2, 8), of_members(["orders-0"], ["orders-1"]), True),
+        (("orders", 2, 6), of_members(["orders-0"], ["orders-1"]), False),
+        (("orders", 1, 8), of_members(["orders-0"], ["orders-1"]), False),
+        (("events", 2, 8), of_members(["orders-0"], ["orders-1"]), False),
+        (("orders", 1, 8), of_members(["orders-0"], None), True),
+    ],
+)
+def test_written_where_no_member_reads(written: tuple[Any, ...], members: list[dict[str, Any]], asked: bool) -> None:
+    before = ("g-1", "group", 3, of_members(["orders-0"]))
+    complete = [("g-2", "group", 7, members), before, ("h-1", "other", 1, of_members(["new-0"]))]
+    reads = {"complete": complete, "written_places": [written, ("orders", 0, 9)]}
+    assert asks_spark(unassigned_partitions.RULE, reads) is asked

@@ -37,7 +37,7 @@ from kafkascope_spark.stories.findings.conditions import (
     smallest,
     total,
 )
-from kafkascope_spark.stories.findings.preconditions import Preconditions
+from kafkascope_spark.stories.findings.preconditions import KeptRows, Preconditions
 from kafkascope_spark.stories.findings.read import (
     Events,
     GroupedRows,
@@ -190,6 +190,15 @@ def test_of_too_many_groups_spark_finds_whether_they_have_what_is_needed(
         many.take(pa.RecordBatch.from_pydict({"conn_id": ["c1", "c2"]}))
     assert many.are_too_many == there
     assert many.table().num_rows == (0 if there else 2)
+
+
+@pytest.mark.parametrize(("most_bytes", "too_many"), [(1 << 20, False), (20, True)])
+def test_of_rows_that_are_too_many_nothing_is_kept(most_bytes: int, too_many: bool) -> None:
+    kept = KeptRows(REQUESTS, ["conn_id"], most_bytes)
+    for _ in range(4):
+        kept.take(pa.RecordBatch.from_pydict({"conn_id": ["c1", "c2"]}))
+    assert kept.are_too_many == too_many
+    assert kept.table().num_rows == (0 if too_many else 8)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -29,14 +29,14 @@ PRIVATE = (
     "100[.](6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])[.]|f[cd][0-9a-f]{2}:|fe80:|::1$)"
 )
 """Addresses that are valid only in their own network: RFC 1918, 3927, 4193, 4291, 6598."""
+_N_THERE = count_if(any_of(synack_ns=NOT_NULL, client_bytes=above(0), server_bytes=above(0)))
+"""Number of connections on which the server answered or data went: n_there of the query `servers`."""
 _NOBODY_THERE = Groups(
     Where(CONNECTIONS),
     per=("server_ip", "server_port"),
-    having=all_of(
-        count_if(all_of(close_kind=("refused", "unanswered"))) > 0,
-        count_if(any_of(synack_ns=NOT_NULL, client_bytes=above(0), server_bytes=above(0))) < 1,
-    ),
+    having=all_of(count_if(all_of(close_kind=("refused", "unanswered"))) > 0, _N_THERE < 1),
 )
+_TRIED_SERVERS = Groups(Where(CONNECTIONS), per=("server_ip", "server_port"), having=_N_THERE >= 0)
 _ADVERTISED_ADDRESSES = Groups(Where(TOPOLOGY, kind="broker"), per=("host", "port"))
 ADDRESS = "^[0-9.]+$|:"
 """Pattern of an IP address, which host names do not match."""
@@ -46,7 +46,7 @@ _UNKNOWN_NAMES = Groups(
     per=("client_ip", "name"),
     having=all_of(count_if(_IS_ERROR) > 0, count_if(all_of(addresses=longer_than(0))) < 1),
 )
-_LOOPBACK_HOSTS = Groups(Where(TOPOLOGY, host=matches(LOOPBACK)), per=("host",))
+_LOOPBACK_HOSTS = Groups(Where(TOPOLOGY, host=matches(LOOPBACK)), per=("host", "port"))
 _PUBLIC_CLIENTS = Groups(Where(CONNECTIONS, client_ip=no_match(PRIVATE)), per=("client_ip",))
 
 
@@ -146,6 +146,14 @@ def _somebody_is_sent_there(tables: Tables) -> bool:
     )
 
 
+def _nobody_is_seen_there(tables: Tables) -> bool:
+    """Returns whether a loopback address is advertised at which the capture shows no server."""
+    servers = rows_of(tables["tried_servers"], "server_ip", "server_port", str(_N_THERE))
+    there = {(server_ip, port) for server_ip, port, n in servers if n}
+    advertised = rows_of(tables["loopback_hosts"], "host", "port")
+    return any(("127.0.0.1" if host == "localhost" else host, port) not in there for host, port in advertised)
+
+
 def _detector(
     reads: dict[str, Groups], query: str, reason: Callable[[Facts], str], candidates: Candidates | None = None
 ) -> Detector:
@@ -171,9 +179,13 @@ DETECTORS = (
     ),
     _detector({"unknown_names": _UNKNOWN_NAMES}, _NO_SUCH_NAME, _is_unknown),
     _detector(
-        {"loopback_hosts": _LOOPBACK_HOSTS},
+        {"loopback_hosts": _LOOPBACK_HOSTS, "tried_servers": _TRIED_SERVERS},
         _ITS_OWN_HOST,
         lambda _: ", which is the client's own host, not the broker's",
+        Candidates(
+            {"tried_servers": ("server_ip", "server_port", str(_N_THERE)), "loopback_hosts": ("host", "port")},
+            _nobody_is_seen_there,
+        ),
     ),
     _detector(
         {"public_clients": _PUBLIC_CLIENTS},

@@ -1,17 +1,40 @@
 """`lost_offsets`: committed offsets of a group no longer exist, and its consumers begin elsewhere."""
 
 import shlex
+from collections import defaultdict
 from collections.abc import Collection
 
-from kafkascope_analyzer.dataset.tables import PARTITIONS
+from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, any_of, at_least, largest, smallest
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import joined_lists
 from kafkascope_spark.stories.findings.wording import SECURED, client, counted
 from kafkascope_spark.stories.settings import setting
 
+_ABSENT = Where(PARTITIONS, api_key=api_keys.OFFSET_FETCH, direction="response", partition_offset=-1)
+_AT = ("conn_id", "topic", "partition")
+_LAST, _FIRST = largest("ts_ns"), smallest("ts_ns")
+_ABSENT_PLACES = Groups(_ABSENT, per=_AT, having=_LAST >= 0)
+_KNOWN_PLACES = Groups(
+    Where(
+        PARTITIONS,
+        any_of(
+            all_of(api_key=api_keys.OFFSET_COMMIT, direction="request"),
+            all_of(api_key=api_keys.OFFSET_FETCH, direction="response"),
+        ),
+        partition_offset=at_least(0),
+    ),
+    per=_AT,
+    having=_FIRST >= 0,
+)
+_GROUPS_ON_CONNECTION = Groups(
+    Where(REQUESTS, api_key=(api_keys.OFFSET_COMMIT, api_keys.OFFSET_FETCH), group_id=NOT_NULL),
+    per=("conn_id", "group_id"),
+)
 _PLACE = "cluster, group_id, topic, partition"
 _EVIDENCE = "array(found.known.request_id, coalesce(by.request_id, found.request_id), found.request_id)"
 _IS_OK = "r.status = 'ok' and coalesce(r.n_errors, 0) = 0"
@@ -22,11 +45,12 @@ _QUERY = f"""
 with absent as (
     select r.cluster, r.group_id, a.topic, a.partition, a.ts_ns, a.request_id, a.conn_id
     from absent_offsets a join requests r on a.request_id = r.request_id
-    where r.group_id is not null and coalesce(a.error_code, 0) = 0
+    where r.api_key = {api_keys.OFFSET_FETCH} and r.group_id is not null and coalesce(a.error_code, 0) = 0
 ), committed as (
     select r.cluster, r.group_id, p.topic, p.partition, p.ts_ns, p.partition_offset as offset, p.request_id
     from partitions p join requests r on p.request_id = r.request_id
-    where p.partition_offset >= 0 and {_IS_OK} and exists (select 1 from absent) and (
+    where r.api_key in ({api_keys.OFFSET_COMMIT}, {api_keys.OFFSET_FETCH}) and p.partition_offset >= 0 and {_IS_OK}
+        and exists (select 1 from absent) and (
         (p.api_key = {api_keys.OFFSET_COMMIT} and p.direction = 'request')
         or (p.api_key = {api_keys.OFFSET_FETCH} and p.direction = 'response' and coalesce(p.error_code, 0) = 0))
 ), gone as (
@@ -51,7 +75,7 @@ with absent as (
     select g.*, o.own_conns, o.client_instance_id, o.client_id, o.client_ip
     from gone g join owned o on g.found.conn_id = o.conn_id
 ), began as (
-    select {", ".join(f"x.{name}" for name in _PLACE.split(", "))},
+    select /*+ broadcast(x) */ {", ".join(f"x.{name}" for name in _PLACE.split(", "))},
         min(struct(p.ts_ns, p.partition_offset as offset, p.request_id)) as next
     from places x join partitions p on array_contains(x.own_conns, p.conn_id) and p.topic = x.topic
         and p.partition = x.partition and p.ts_ns between x.found.ts_ns
@@ -70,6 +94,21 @@ select client_instance_id, client_id, client_ip, group_id, topic, count(*) as n,
     collect_set(found.conn_id) as conn_ids, if(max(moved) > 0, 'error', 'warning') as severity
 from moves where moved != 0
 group by client_instance_id, client_id, client_ip, group_id, topic"""
+
+
+def _had_one_before(tables: Tables) -> bool:
+    """Returns whether a group had an offset of a topic-partition before it was told that it has none."""
+    groups, first_ns = defaultdict(list), dict[tuple[str, str, int], int]()
+    for conn_id, group_id in rows_of(tables["groups_on_connection"], "conn_id", "group_id"):
+        groups[conn_id].append(group_id)
+    for conn_id, *place, ns in rows_of(tables["known_places"], *_AT, str(_FIRST)):
+        for group_id in groups[conn_id]:
+            first_ns[group_id, *place] = min(ns, first_ns.get((group_id, *place), ns))
+    return any(
+        first_ns.get((group_id, *place), ns) < ns
+        for conn_id, *place, ns in rows_of(tables["absent_places"], *_AT, str(_LAST))
+        for group_id in groups[conn_id]
+    )
 
 
 def _sentence(f: Facts) -> str:
@@ -123,10 +162,19 @@ RULE = Rule(
     detectors=(
         Detector(
             reads={
-                "absent_offsets": Where(
-                    PARTITIONS, api_key=api_keys.OFFSET_FETCH, direction="response", partition_offset=-1
-                )
+                "absent_offsets": _ABSENT,
+                "absent_places": _ABSENT_PLACES,
+                "known_places": _KNOWN_PLACES,
+                "groups_on_connection": _GROUPS_ON_CONNECTION,
             },
+            candidates=Candidates(
+                {
+                    "absent_places": (*_AT, str(_LAST)),
+                    "known_places": (*_AT, str(_FIRST)),
+                    "groups_on_connection": ("conn_id", "group_id"),
+                },
+                _had_one_before,
+            ),
             query=_QUERY,
             subject=fact("topic"),
             sentence=_sentence,

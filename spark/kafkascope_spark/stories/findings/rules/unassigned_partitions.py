@@ -1,8 +1,11 @@
 """`unassigned_partitions`: partitions of a topic that a group reads are assigned to none of its members."""
 
+from collections import defaultdict
+
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, largest, longer_than
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
@@ -12,6 +15,7 @@ from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import REBALANCES
 
 _ACCEPTED = Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response", error_code=0)
+_LAST_WRITTEN = largest("ts_ns")
 # One finding per group: partitions of the topics in its last assignment that no member has, to which records were
 # written for a while after that, and which no client of the group fetched.
 _QUERY = f"""
@@ -52,6 +56,24 @@ from unread u left anti join fetched f on f.group_id = u.group_id and f.place = 
 group by u.group_id"""
 
 
+def _is_written_unassigned(tables: Tables) -> bool:
+    """Returns whether, since a group last assigned its partitions, records were written to a partition that no member
+    has, of a topic of which members have other partitions."""
+    written: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for topic, partition, last_ns in rows_of(tables["written_places"], "topic", "partition", str(_LAST_WRITTEN)):
+        written[topic].append((f"{topic}-{partition}", last_ns))
+    latest: dict[str, tuple[int, str, int]] = {}
+    for number, (group_id, *at) in enumerate(rows_of(tables["complete"], "group_id", "end_ns", "rebalance_id")):
+        latest[group_id] = max(latest.get(group_id, (*at, number)), (*at, number))
+    for end_ns, _, number in latest.values():
+        members = tables["complete"].column("members")[number].as_py()
+        places = {place for member in members for place in member["assigned"] or ()}
+        topics = {place.rpartition("-")[0] for place in places}
+        if any(place not in places and last_ns >= end_ns for topic in topics for place, last_ns in written[topic]):
+            return True
+    return False
+
+
 def _sentence(f: Facts) -> str:
     which = f"{listed(f.places)} {'is' if len(f.places) == 1 else 'are'}"
     return (
@@ -89,8 +111,15 @@ RULE = Rule(
             reads={
                 "complete": Where(REBALANCES, end_ns=NOT_NULL, members=longer_than(0), members_complete=True),
                 "accepted": _ACCEPTED,
-                "written_places": Groups(_ACCEPTED, per=("topic", "partition"), having=largest("ts_ns") >= 0),
+                "written_places": Groups(_ACCEPTED, per=("topic", "partition"), having=_LAST_WRITTEN >= 0),
             },
+            candidates=Candidates(
+                {
+                    "complete": ("rebalance_id", "group_id", "end_ns", "members"),
+                    "written_places": ("topic", "partition", str(_LAST_WRITTEN)),
+                },
+                _is_written_unassigned,
+            ),
             query=_QUERY,
             subject=fact("group_id"),
             sentence=_sentence,
