@@ -45,7 +45,7 @@ from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.stored_manifest import stored_manifest
 from kafkascope_analyzer.dataset.story_files import new_run_id
 from kafkascope_analyzer.dataset.tables import CLUSTERS, INGEST_TABLES
-from kafkascope_analyzer.dataset.tables.events import constants_in
+from kafkascope_analyzer.dataset.tables.events import constants_in, is_of_this_version
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 _GLOB = re.compile(r"([\\*?\[\]{}])")
@@ -287,9 +287,15 @@ class Dataset:
     def row_groups(self, name: str, file: str, rows: range) -> Iterator[pa.RecordBatch]:
         """Yields the batches of those row groups of a table's file whose first row is in `rows`, so that consecutive
         ranges together cover each row of the file once. Columns are those of the file, and those that follow from its
-        folder. Raises UsageError where the file cannot be read."""
+        folder. Raises DamagedDatasetError if another version of kafkascope wrote events with other columns, and
+        UsageError where the file cannot be read."""
         entry = next(entry for entry in self.manifest.files[name] if entry.path == file)
         with open_parquet(self.storage, entry) as opened:
+            if not is_of_this_version(file, opened.schema_arrow):
+                raise DamagedDatasetError(
+                    f"{self.storage.uri_of(file)} has other columns than those that this version of kafkascope writes: "
+                    "another one made the dataset; run kafkascope ingest again"
+                )
             sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
             firsts = accumulate(sizes[:-1], initial=0)
             chosen = [number for number, first in enumerate(firsts) if first in rows]

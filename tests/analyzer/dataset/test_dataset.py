@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.story_files import new_run_id, story_file
 from kafkascope_analyzer.dataset.table_place import TablePlace
 from kafkascope_analyzer.dataset.tables import DNS
+from kafkascope_analyzer.dataset.tables.events import file_schema
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
@@ -64,6 +65,26 @@ def test_files_in_buckets_belong_to_their_table(tmp_path: Path) -> None:
         ("messages/Fetch/request", [("messages/Fetch/request/p.parquet", 2)]),
         ("requests", [("requests/bucket=0/part-0.parquet", 2), ("requests/bucket=1/part-0.parquet", 2)]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("usage", lambda struct: [struct.field(number) for number in range(1, struct.num_fields)]),
+        ("usage", lambda struct: [*list(struct)[:-1], struct.field(struct.num_fields - 1).with_type(pa.string())]),
+        ("no_longer_there", list),
+    ],
+    ids=["without a field", "with a field of another type", "of a kind that there is no longer"],
+)
+def test_events_with_other_columns_are_of_another_version(kind: str, change: Any, tmp_path: Path) -> None:
+    schema, file = file_schema("usage"), tmp_path / f"events/kind={kind}/part-0-a.parquet"
+    changed = pa.schema([*list(schema)[:-1], (kind, pa.struct(change(schema.field("usage").type)))])
+    file.parent.mkdir(parents=True)
+    pq.write_table(changed.empty_table(), file, store_schema=False)
+    (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
+    dataset = Dataset.open(tmp_path)
+    with pytest.raises(DamagedDatasetError, match=r"part-0-a.parquet has other columns .*run kafkascope ingest again"):
+        list(dataset.row_groups("events", *dataset.files("events"), range(1)))
 
 
 def of_two_days(place: Path) -> Dataset:

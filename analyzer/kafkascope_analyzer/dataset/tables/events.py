@@ -81,11 +81,24 @@ def file_schema(kind: str) -> pa.Schema:
     return pa.schema([column.field for column in columns], sentences(EVENTS.row, columns))
 
 
+def is_of_this_version(path: str, schema: pa.Schema) -> bool:
+    """Returns whether a file of events has the columns that this version writes for its kind; True for files of other
+    tables. schema: the schema of the file."""
+    kind = _kind_of(path)
+    return kind is None or (kind in KINDS and schema.equals(file_schema(kind)))
+
+
 def constants_in(path: str) -> Mapping[str, pa.Scalar]:
     """Returns the values of columns that follow from the folder of a file of a table, and that the file itself does not
     have."""
+    kind = _kind_of(path)
+    return {} if kind is None else _constants(kind)
+
+
+def _kind_of(path: str) -> str | None:
+    """Returns the kind of events of a file by its folder, or None if the file is of another table."""
     folder = next((name for name in path.split("/") if name.startswith(KIND_FOLDER)), None)
-    return {} if folder is None else _constants(folder.removeprefix(KIND_FOLDER))
+    return None if folder is None else folder.removeprefix(KIND_FOLDER)
 
 
 @cache
