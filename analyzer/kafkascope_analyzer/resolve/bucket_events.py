@@ -1,7 +1,7 @@
 """Writes the events of one bucket: passes the bucket's rows to all sources of events and writes the events that they
 return."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -93,14 +93,23 @@ class BucketEvents:
         """Takes a batch of `requests` of encrypted connections, with the API that each seems to belong to."""
         self._write(events for source in self._sources for events in source.take_claimed(rows))
 
-    def want_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether any source needs the partitions of a message. All batches of `requests` came before."""
-        return any(source.wants_partitions(api_key, direction) for source in self._sources)
+    def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_]:
+        """The connections of which some source needs the partitions of a message. All batches of `requests` came
+        before."""
+        return _any(self._n_connections, (wanted for _, wanted in self._wanting(api_key, direction)))
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
-        """Takes a batch of `partitions` of one message."""
-        wanting = [source for source in self._sources if source.wants_partitions(api_key, direction)]
-        self._write(events for source in wanting for events in source.take_partitions(rows, api_key, direction))
+        """Takes a batch of `partitions` of one message: those of the connections of which it wants them, and perhaps
+        others."""
+        wanting = self._wanting(api_key, direction)
+        self._write(events for source, _ in wanting for events in source.take_partitions(rows, api_key, direction))
+
+    def _wanting(self, api_key: int, direction: str) -> Iterator[tuple[EventSource, NDArray[np.bool_]]]:
+        """The sources that need the partitions of a message, and of which connections."""
+        for source in self._sources:
+            wanted = source.wants_partitions(api_key, direction)
+            if wanted is not None and wanted.any():
+                yield source, wanted
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> None:
         """Writes the events that need all rows."""

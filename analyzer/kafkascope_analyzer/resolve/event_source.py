@@ -72,9 +72,10 @@ class EventSource:
         that each seems to belong to. All columns that come from the content of messages are null."""
         return iter(())
 
-    def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether `take_partitions` needs the rows of that message; called when all requests were taken."""
-        return False
+    def wants_partitions(self, api_key: int, direction: str) -> "NDArray[np.bool_] | None":
+        """Whether `take_partitions` needs the rows of that message, for each connection; None if it needs none. Called
+        when all requests were taken. If it needs some, it may get rows of other connections too."""
+        return None
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Yields events from a batch of finished rows of `partitions`, all of one message that the source wants."""

@@ -116,9 +116,9 @@ class SilenceEvents(EventSource):
         """Keeps the requests at the ends of silences."""
         return self.take_requests(rows)
 
-    def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether the message is a Produce request and there are silences."""
-        return (api_key, direction) == (PRODUCE, "request") and len(self._conn) > 0
+    def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_] | None:
+        """Whether each connection was silent, for Produce requests."""
+        return self._is_silent if (api_key, direction) == (PRODUCE, "request") else None
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Counts the records that were sent before and after silences, and those that were created in them."""

@@ -75,9 +75,9 @@ class ServiceEvents(EventSource):
         self._held_until.take(conn[patient], number[patient], until_ns)
         yield from ()
 
-    def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether the message is a Produce response and there are failures."""
-        return (api_key, direction) == (PRODUCE, "response") and len(self._failures) > 0
+    def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_] | None:
+        """Whether the client of each connection has failures, for Produce responses."""
+        return self._clients != NO_SUBJECT if (api_key, direction) == (PRODUCE, "response") else None
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Yields the first batch of a topic-partition that is accepted after each failure there of the same client."""

@@ -15,7 +15,7 @@ from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, Me
 from kafkascope_analyzer.scan.accepted_commits import ACCEPTED_COMMITS
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.spill import read_spill
-from kafkascope_analyzer.scan.unanswered import is_one_of, request_numbers
+from kafkascope_analyzer.scan.unanswered import is_one_of, number_parts, request_numbers
 from kafkascope_parsers.api_keys import OFFSET_COMMIT, TXN_OFFSET_COMMIT
 
 _COMMITS = frozenset({OFFSET_COMMIT, TXN_OFFSET_COMMIT})
@@ -48,9 +48,13 @@ class CommitEvents(EventSource):
         self._accepted, self._groups = _accepted(context.spill)
         self._commits = _NO_COMMITS
 
-    def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether the message is a commit of group members and some commits were accepted."""
-        return api_key in _COMMITS and direction == "request" and len(self._accepted) > 0
+    def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_] | None:
+        """Whether each connection has an accepted commit of a group member, for commits."""
+        if api_key not in _COMMITS or direction != "request":
+            return None
+        wanted = np.zeros(self._connections.num_rows, np.bool_)
+        wanted[number_parts(self._accepted)[0]] = True
+        return wanted
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Notes the last accepted commit of each topic-partition in each slice."""

@@ -20,7 +20,7 @@ from kafkascope_analyzer.resolve.requests.events import request_events
 from kafkascope_analyzer.resolve.requests.run_hints import RunHints
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.failed_requests import has_failed
-from kafkascope_analyzer.scan.unanswered import MOST_NUMBER, is_one_of, request_numbers
+from kafkascope_analyzer.scan.unanswered import MOST_NUMBER, is_one_of, number_parts, request_numbers
 
 _OWN = ("request_id", "api_key", "error_name", "topic", "partition", "group_id", "transactional_id", "resource")
 _SORT = [(name, "ascending") for name in ("conn", "ts_ns", "packet_no", "number", "field_path", "resource")]
@@ -35,6 +35,8 @@ class ErrorEvents(EventSource):
     def __init__(self, context: BucketContext) -> None:
         self._runs = context.runs
         self._hints = RunHints(context.runs)
+        self._has_runs = np.zeros(context.connections.num_rows, np.bool_)
+        self._has_runs[number_parts(context.runs.first)[0]] = True
         self._errors: list[pa.Table] = []
         self._requests: list[pa.Table] = []
 
@@ -57,9 +59,9 @@ class ErrorEvents(EventSource):
         """Whether each request failed: it may become the first of a run's middle, once the run is long enough."""
         return has_failed(rows, int_column(rows, "status_code", 0))
 
-    def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether the message is a response and there are runs."""
-        return len(self._runs) > 0 and direction == "response"
+    def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_] | None:
+        """Whether each connection has runs, for responses."""
+        return self._has_runs if direction == "response" else None
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Notes the leaders that the responses name."""

@@ -106,9 +106,11 @@ class PartitionEvents(EventSource):
             self._waiting.append(pa.table(unanswered.columns, UNANSWERED_COLUMNS).cast(_NO_UNANSWERED.schema))
         yield from ()
 
-    def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether clients send the message again after an error and something failed."""
-        return self._is_needed and api_key in PARTITION_APIS
+    def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_] | None:
+        """Whether the client of each connection has failures, for messages that clients send again after an error."""
+        if not self._is_needed or api_key not in PARTITION_APIS:
+            return None
+        return np.asarray(np.any([clients != NO_SUBJECT for clients in self._clients.values()], axis=0), np.bool_)
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Yields the rows that closely follow an error."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.lifecycle import SLICE_ROWS, ConnectionFacts, connection_rows
 from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles
@@ -82,7 +83,7 @@ class BucketTables:
         """Writes all tables of the bucket."""
         for table, make in _PLAIN:
             with self._parted(table, [table.name]) as parted:
-                for part, batch in parted.batches(table.name, all_parts=False):
+                for part, batch in parted.batches(table.name, _of_none(self._facts.raw.num_rows)):
                     parted.write(part, make(batch, self._names))
             self._note(table, parted)
         self._write(TOPOLOGY, contract_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
@@ -164,7 +165,7 @@ class BucketTables:
         messages = {name: message for name, message in found if message is not None}
         with self._parted(PARTITIONS, list(messages)) as parted:
             for name, message in messages.items():
-                for part, batch in parted.batches(name, all_parts=self._events.want_partitions(*message)):
+                for part, batch in parted.batches(name, self._events.wants_partitions(*message)):
                     rows = contract_rows.partition_rows(batch, message, self._names)
                     parted.write(part, rows)
                     self._events.take_partitions(_with_numbers(rows, batch), *message)
@@ -221,6 +222,11 @@ def _parts(roles: pa.Table) -> Iterator[pa.Table]:
     """Yields role counts, some thousands at a time."""
     for first in range(0, roles.num_rows, SLICE_ROWS):
         yield roles.take(pa.array(np.arange(first, min(first + SLICE_ROWS, roles.num_rows))))
+
+
+def _of_none(n: int) -> NDArray[np.bool_]:
+    """None of so many connections."""
+    return np.zeros(n, np.bool_)
 
 
 def _with_numbers(rows: pa.Table, spilled: pa.Table) -> pa.Table:

@@ -79,15 +79,16 @@ class PartedTable:
         """Number of rows of the table, including kept files."""
         return self._settled.n_rows + self._open.n_rows + sum(file.rows for file in self.kept)
 
-    def batches(self, name: str, *, all_parts: bool = True) -> Iterator[tuple[int, pa.Table]]:
+    def batches(self, name: str, of_kept: NDArray[np.bool_] | None = None) -> Iterator[tuple[int, pa.Table]]:
         """Yields the part and the rows of each batch of a spilled table; consecutive kept parts are read together,
-        under the number of the last. all_parts: whether kept parts are read too."""
+        under the number of the last. of_kept: the connections whose rows of kept parts are read; None for all."""
         for is_kept, parts in groupby(self.parts, self.is_kept.__contains__):
             for together in [list(parts)] if is_kept else [[part] for part in parts]:
-                if all_parts or not is_kept:
-                    for batch in joined_batches(self._read(name, together)):
-                        yield together[-1], batch
-                        stay_below(self._bucket.limits.kept_bytes)
+                wanted = of_kept if is_kept else None
+                read = self._read(name, together) if wanted is None else self._read_of(name, together, wanted)
+                for batch in joined_batches(read):
+                    yield together[-1], batch
+                    stay_below(self._bucket.limits.kept_bytes)
 
     def batches_of(self, name: str, parts: Iterable[int]) -> Iterator[tuple[int, pa.Table]]:
         """Yields the part and the rows of each batch of a spilled table, of these parts, one after the other."""
@@ -99,6 +100,16 @@ class PartedTable:
     def _read(self, name: str, parts: Sequence[int]) -> Iterator[pa.Table]:
         for part in parts:
             yield from spilled_batches(self._bucket.spill, name, part=part)
+
+    def _read_of(self, name: str, parts: Sequence[int], wanted: NDArray[np.bool_]) -> Iterator[pa.Table]:
+        """Yields the rows of the wanted connections. Does not read parts in which the table has no row of them."""
+        for part in parts if wanted.any() else ():
+            named = (rows["conn"].filter(pc.equal(rows["table"], name)) for rows in self._read(NAMED, [part]))
+            if any(wanted[conn.to_numpy()].any() for conn in named):
+                for rows in self._read(name, [part]):
+                    mine = rows.filter(pa.array(wanted[rows["conn"].to_numpy()]))
+                    if mine.num_rows:
+                        yield mine
 
     def write(self, part: int, rows: pa.Table) -> None:
         """Takes rows of a part in the table's schema; rows of kept parts are written already."""

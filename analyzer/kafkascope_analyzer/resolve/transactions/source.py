@@ -58,8 +58,8 @@ class TransactionEvents(EventSource):
         """Whether each request is about a transaction."""
         return np.asarray(pc.is_valid(rows["transactional_id"]), np.bool_)
 
-    def wants_partitions(self, api_key: int, direction: str) -> bool:
-        """Whether the message has batches of transactional producers."""
+    def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_] | None:
+        """Whether each connection has transactional producers, for messages with their batches."""
         return self._written.wants_partitions(api_key)
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:

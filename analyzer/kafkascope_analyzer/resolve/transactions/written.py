@@ -100,9 +100,9 @@ class WrittenStretches:
         self._is_producer[conn] = True
         self._parts.append(part)
 
-    def wants_partitions(self, api_key: int) -> bool:
-        """Whether a message has batches of transactions."""
-        return api_key == PRODUCE and (bool(self._parts) or len(self._requests) > 0)
+    def wants_partitions(self, api_key: int) -> NDArray[np.bool_] | None:
+        """Returns whether each connection has transactional producers; None for messages without batches."""
+        return self._is_producer if api_key == PRODUCE else None
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
         """Takes a batch of `partitions`."""
