@@ -63,8 +63,13 @@ class BucketEvents:
         self._write(events for source in self._sources for events in source.take_errors(rows))
 
     def take_requests(self, rows: pa.Table) -> None:
-        """Takes a batch of `requests`; all batches of `errors` came before."""
+        """Takes a batch of `requests`, which may be in the totals already; all batches of `errors` came before."""
         self._write(events for source in self._sources for events in source.take_requests(rows))
+
+    def add_up(self, rows: pa.Table) -> None:
+        """Adds a batch of `requests` to the totals; no earlier run has added them."""
+        for source in self._sources:
+            source.add_up(rows)
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Whether some source keeps each request of the batch that was last taken."""
@@ -85,27 +90,22 @@ class BucketEvents:
             if type(source).__name__ in added_up:
                 source.resume(added_up[type(source).__name__])
 
-    def take_relevant_requests(self, rows: pa.Table) -> None:
-        """Takes a batch of `requests` that an earlier run has added to its totals."""
-        self._write(events for source in self._sources for events in source.take_relevant_requests(rows))
-
     def take_claimed(self, rows: pa.Table) -> None:
         """Takes a batch of `requests` of encrypted connections, with the API that each seems to belong to."""
         self._write(events for source in self._sources for events in source.take_claimed(rows))
 
     def wants_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_]:
-        """The connections of which some source needs the partitions of a message. All batches of `requests` came
-        before."""
+        """Returns whether some source needs the partitions of a message, for each connection. Called after all batches
+        of `requests`."""
         return _any(self._n_connections, (wanted for _, wanted in self._wanting(api_key, direction)))
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
-        """Takes a batch of `partitions` of one message: those of the connections of which it wants them, and perhaps
-        others."""
+        """Takes a batch of `partitions` of one message: the rows of the wanted connections, and perhaps others."""
         wanting = self._wanting(api_key, direction)
         self._write(events for source, _ in wanting for events in source.take_partitions(rows, api_key, direction))
 
     def _wanting(self, api_key: int, direction: str) -> Iterator[tuple[EventSource, NDArray[np.bool_]]]:
-        """The sources that need the partitions of a message, and of which connections."""
+        """Yields the sources that need the partitions of a message, with what they want of each connection."""
         for source in self._sources:
             wanted = source.wants_partitions(api_key, direction)
             if wanted is not None and wanted.any():

@@ -30,7 +30,8 @@ class EventSource:
     rows that it needs; other rows produce no events.
 
     Where captures are appended, not all requests of earlier runs are passed again. So a source that takes requests says
-    which of them it `keeps`, or saves its totals (`added_up`)."""
+    which of them it `keeps`; what it has to count once for each request it does in `add_up`, and saves the totals
+    (`added_up`)."""
 
     KINDS: ClassVar[tuple[type[Event], ...]]
     """The kinds of events that the source makes."""
@@ -42,18 +43,12 @@ class EventSource:
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Yields events from a batch of finished rows of `requests`; with status_code, the index of the status in
-        REQUEST_STATUSES."""
+        REQUEST_STATUSES. Of the requests of earlier runs it gets those that some source keeps, and all requests of
+        connections for which a source needs all."""
         return iter(())
 
-    def keeps(self, rows: pa.Table) -> "NDArray[np.bool_] | None":
-        """Whether each of the requests that were last taken has to be passed in later runs too. Later runs pass no
-        other requests of a part of the spill that is in the totals. None for none."""
-        return None
-
-    def needs_all_requests(self) -> "NDArray[np.bool_] | None":
-        """Whether the source has to get all requests of each connection again, also of parts that are in the totals,
-        because something was learned about the connection that earlier runs did not know. None for none."""
-        return None
+    def add_up(self, rows: pa.Table) -> None:
+        """Adds the rows that `take_requests` last got to the totals; not called for requests of earlier runs."""
 
     def added_up(self) -> Any:
         """Returns the totals over the requests that were taken, to be saved; None where the source has none."""
@@ -62,10 +57,14 @@ class EventSource:
     def resume(self, added_up: Any) -> None:
         """Continues from the totals of an earlier run; called before the first request."""
 
-    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Yields events from finished rows of `requests` of parts that are in the totals: the requests that some source
-        keeps, and all requests of connections for which a source needs all."""
-        return self.take_requests(rows)
+    def keeps(self, rows: pa.Table) -> "NDArray[np.bool_] | None":
+        """Whether each of the requests that were last taken has to be passed in later runs too. None for none."""
+        return None
+
+    def needs_all_requests(self) -> "NDArray[np.bool_] | None":
+        """Whether the source has to get all requests of each connection again, because something was learned about the
+        connection that earlier runs did not know. None for none."""
+        return None
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Yields events from a batch of rows of `requests` of encrypted connections, with status_code, and with the API

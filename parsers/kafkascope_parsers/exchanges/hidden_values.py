@@ -84,16 +84,18 @@ class HiddenValues:
         """Whether a broker's text in each message of a batch may repeat a secret value. connections: number of each
         one's."""
         out = np.isin(connections, list(self._unknown))
+        has_text = np.zeros(len(out), np.bool_)
         for node in _reports(columns.message):
             lengths = columns.lengths(node)
             rows = columns.row(node)
+            has_text[rows[lengths > 0]] = True
             for at in np.flatnonzero((lengths > 0) & ~out[rows]).tolist():
                 values = self._values.get(int(connections[rows[at]]))
                 if values is not None:
                     start = int(columns.offsets(node)[at])
                     text = columns.buf[start : start + int(lengths[at])].tobytes().lower()
                     out[rows[at]] |= len(text) > LONGEST_TEXT or _shares(text, values)
-        return out
+        return np.asarray(out & has_text, np.bool_)
 
 
 def _shares(text: bytes, values: bytes) -> bool:

@@ -8,12 +8,26 @@ from kafkascope_analyzer.resolve.bucket_events import SOURCES
 from kafkascope_analyzer.resolve.event_source import EventSource
 from kafkascope_analyzer.resolve.requests.failure_times import KnownFailures, failure_times, with_codes
 
-OF_REQUESTS = [source for source in SOURCES if source.take_requests is not EventSource.take_requests]  # type: ignore[attr-defined]
+EVERY = [source for source in SOURCES if isinstance(source, type) and issubclass(source, EventSource)]
 
 
-@pytest.mark.parametrize("source", OF_REQUESTS)
-def test_who_takes_requests_keeps_some_or_saves_what_it_adds_up(source: type[EventSource]) -> None:
-    assert source.keeps is not EventSource.keeps or source.added_up is not EventSource.added_up
+def takes(source: type[EventSource], method: str) -> bool:
+    return getattr(source, method) is not getattr(EventSource, method)
+
+
+def test_every_source_is_a_class() -> None:
+    assert len(EVERY) == len(SOURCES)
+
+
+@pytest.mark.parametrize("source", [source for source in EVERY if takes(source, "take_requests")])
+def test_who_takes_requests_keeps_some_or_saves_what_it_found(source: type[EventSource]) -> None:
+    assert takes(source, "keeps") or takes(source, "added_up")
+
+
+@pytest.mark.parametrize("source", [source for source in EVERY if takes(source, "add_up") or takes(source, "added_up")])
+def test_who_adds_up_saves_it_and_goes_on_from_there(source: type[EventSource]) -> None:
+    assert takes(source, "added_up")
+    assert takes(source, "resume")
 
 
 def failures(*rows: tuple[str, str | None, int]) -> pa.Table:

@@ -71,3 +71,10 @@ def test_what_is_not_known_or_not_saved_is_hidden():
         True,
         False,
     ]
+
+
+def test_an_empty_text_repeats_nothing():
+    values = HiddenValues()
+    values.note_unknown([7])
+    assert not values.may_repeat(response(b""), np.array([7])).any()
+    assert values.may_repeat(response(b"x"), np.array([7])).all()

@@ -54,7 +54,7 @@ class LoopEvents(EventSource):
         self._counts = _Counts()
         self._uncovered = context.shared.uncovered
 
-    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+    def add_up(self, rows: pa.Table) -> None:
         """Counts the requests of a batch; requests of a connection come in the order in which they were sent."""
         api_key, conn = int_column(rows, "api_key", -1), int_column(rows, "conn", 0)
         is_request = int_column(rows, "number", 0) >= 0
@@ -63,7 +63,6 @@ class LoopEvents(EventSource):
         chosen = np.flatnonzero((loop >= 0) & is_request)
         if len(chosen):
             self._count_gaps(rows, chosen, conn[chosen], loop[chosen])
-        yield from ()
 
     def added_up(self) -> dict[str, Any]:
         """Returns the times of the last requests, and the counts."""
@@ -74,13 +73,10 @@ class LoopEvents(EventSource):
         self._last[: len(added_up["last"])] = added_up["last"]
         self._counts.resume(added_up["counts"])
 
-    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Yields nothing: these requests are counted already."""
-        yield from ()
-
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Counts these requests like other ones."""
-        return self.take_requests(rows)
+        self.add_up(rows)
+        yield from ()
 
     def _count_depths(self, rows: pa.Table, conn: NDArray[np.int64], is_produce: NDArray[np.bool_]) -> None:
         depth = int_column(rows, "in_flight", -1)

@@ -29,7 +29,7 @@ class UsageEvents(EventSource):
         self._clients = TextCodes()
         self._requests, self._responses = CorrelationSamples(n), CorrelationSamples(n)
 
-    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+    def add_up(self, rows: pa.Table) -> None:
         """Adds the requests to the totals; responses without a request only count for the samples."""
         rows = rows.select(USAGE_COLUMNS)
         number = int_column(rows, "number", 0)
@@ -42,7 +42,6 @@ class UsageEvents(EventSource):
         if rows.num_rows:
             self._usage.add(rows, has_failed(rows, int_column(rows, "status_code", 0)))
             self._requests.add(rows, number, self._clients.of(rows["client_id"]))
-        yield from ()
 
     def added_up(self) -> dict[str, Any]:
         """Returns the usage and the samples of all connections."""
@@ -59,10 +58,6 @@ class UsageEvents(EventSource):
         self._clients.resume(added_up["clients"])
         self._requests.resume(added_up["requests"])
         self._responses.resume(added_up["responses"])
-
-    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Yields nothing: these requests are in the totals already."""
-        yield from ()
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Adds the requests to the totals; they have no correlation ids to sample."""

@@ -48,12 +48,17 @@ class GroupEvents(EventSource):
         self._lag_points = context.shared.lag_points
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Yields nothing yet: members' requests are rolled up, and other requests are completed at the end."""
+        """Yields nothing yet: requests are completed at the end."""
         mine = requests_of_groups(rows)
         if mine.num_rows:
-            self._keep_forming(mine)
-            self._members.add(mine)
+            self._forming.append(forming_requests(mine, self._heartbeat_ids))
         yield from ()
+
+    def add_up(self, rows: pa.Table) -> None:
+        """Rolls up the requests of members that keep their place."""
+        mine = requests_of_groups(rows)
+        if mine.num_rows:
+            self._members.add(mine)
 
     def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Whether each request may form or change a group. Other requests that do so have failed, and are kept for that
@@ -67,18 +72,6 @@ class GroupEvents(EventSource):
     def resume(self, added_up: bytes) -> None:
         """Continues from the totals of an earlier run."""
         self._members.resume(added_up)
-
-    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Yields nothing yet, as for other requests; members' requests were rolled up before."""
-        mine = requests_of_groups(rows)
-        if mine.num_rows:
-            self._keep_forming(mine)
-        yield from ()
-
-    def _keep_forming(self, mine: pa.Table) -> None:
-        forming = forming_requests(mine, self._heartbeat_ids)
-        if forming.num_rows:
-            self._forming.append(forming)
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """Yields all events of groups."""

@@ -129,7 +129,7 @@ class BucketTables:
         with self._parted(REQUESTS, [REQUESTS.name, BY_LENGTHS]) as parted:
             added_up = sums.resume(parted)
             for spilled in sums.once_more():
-                self._events.take_relevant_requests(self._finished_requests(self._row_facts.with_answers(spilled)))
+                self._events.take_requests(self._finished_requests(self._row_facts.with_answers(spilled)))
             self._add_up(sums, parted, [part for part in parted.parts if part not in added_up and part != END])
             sums.save(parted)
             self._add_up(sums, parted, [part for part in parted.parts if part == END])

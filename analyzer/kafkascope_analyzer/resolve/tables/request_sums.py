@@ -83,6 +83,7 @@ class RequestSums:
         """Takes requests of a part that is not in the totals: with their responses, and as finished rows with conn,
         number and status_code."""
         self._events.take_requests(rows)
+        self._events.add_up(rows)
         self._facts.note_requests(batch)
         self.roles.add(request_roles(batch))
 
