@@ -56,7 +56,8 @@ _OUT = MEMBER_REMOVED | STALE_MEMBER
 """Errors that tell a member that it is not in the group."""
 _KINDS: tuple[StallKind, ...] = ("commit", "membership", "transaction", "metadata", "admin")
 _Service = tuple[StallKind, str | None]
-"""Kind of stall, and the group or transactional id."""
+"""Kind of stall, and the group or transactional id. A response to Metadata names no coordinator: who is refused that is
+not served by it."""
 
 
 @dataclass(slots=True)
@@ -226,7 +227,7 @@ def _service_of(request: Request) -> _Service | None:
         return "transaction", request.transactional_id
     if key in api_keys.CONTROLLER_APIS:
         return "admin", None
-    return ("metadata", None) if key in METADATA else None
+    return ("metadata", request.coordinator_key) if key in METADATA else None
 
 
 def _keeps_place(request: Request) -> bool:

@@ -102,6 +102,19 @@ def test_errors_after_which_the_client_asks_again_are_one_wait(calls):
     assert calls([*steps, (COMMIT, 13, 13.5, None)]) == [("commit", 10, 13.5, 3)]
 
 
+def test_metadata_serves_nobody_who_is_refused_a_coordinator(rows_of):
+    """Recorded: a consumer that may not use its group asks for its coordinator, and for metadata in between."""
+    metadata, sought = api_keys.METADATA, {"coordinator_key": "shop"}
+    steps = [(metadata, 1, 1.01, None)]
+    for at in (2, 5, 9):
+        steps += [(api_keys.FIND_COORDINATOR, at, at + 0.1, "GROUP_AUTHORIZATION_FAILED", sought)]
+        steps += [(metadata, at + 1, at + 1.1, None)]
+    (row,) = rows_of(steps, 12)
+    assert (row.kind, row.from_ns, row.to_ns, row.served) == ("metadata", 2 * S, 12 * S, False)
+    (row,) = rows_of([*steps, (api_keys.FIND_COORDINATOR, 11, 11.1, None, sought)], 12)
+    assert (row.from_ns, row.to_ns, row.served) == (2 * S, round(11.1 * S), True)
+
+
 def test_who_asks_again_for_what_it_may_not_have_waits_until_it_may(calls):
     """As a member whose right to its group was taken away: it went on, and its commits were refused for 10 s."""
     denied = [(COMMIT, at, at + 0.1, "GROUP_AUTHORIZATION_FAILED") for at in (10, 15)]

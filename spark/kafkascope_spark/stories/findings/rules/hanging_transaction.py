@@ -104,5 +104,5 @@ RULE = Rule(
     f"abort. {_too_slow(())}",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | {"client"}),
+    follows=Follows(kinds=BROKER_FAILURES | {"client", "client_died"}),
 )
