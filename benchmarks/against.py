@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kafkascope ingest against tshark and tcpdump: the same file, the same machine, in turn.
+"""Compares kafkascope ingest with tshark and tcpdump on the same file and the same machine, in turn.
 
     python -m benchmarks.against                                       small, bulk, short; 100 MB to 4 GB; three runs
     python -m benchmarks.against --kinds small --sizes 100,1000 --runs 5
@@ -33,7 +33,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 TOOLS = ("tshark", "tcpdump", "kafkascope")
 FIELDS = ("frame.number", "tcp.stream", "kafka.api_key", "kafka.correlation_id", "kafka.error")
 DISK_MARGIN = 1.5
-"""A capture and its dataset need that many times the capture's size."""
+"""A capture and its dataset need this many times the size of the capture."""
 
 COLUMNS = ("traffic", "MB", "packets", "tool", "seconds", "MB/s", "processor s")
 COLUMNS += ("largest process, MB", "all processes, MB", "time, kafkascope being 1")
@@ -122,7 +122,7 @@ def _tile(kind: str, megabytes: float, out: Path) -> dict[str, int]:
 
 
 def _compile_kernels(work: Path) -> None:
-    """The first run on a machine compiles; that is paid once and is not measured."""
+    """The first run on a machine, which compiles kernels once and is not measured."""
     capture = work / "compile.pcap"
     _tile("short", 1, capture)
     subprocess.run(_ingest(capture), check=True, stdout=subprocess.DEVNULL)
@@ -183,7 +183,7 @@ def _write(out: Path, results: list[Result]) -> None:
 
 
 def machine() -> Result:
-    """What it was measured on."""
+    """The machine and the versions of the measurement."""
     cpu = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").is_file():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

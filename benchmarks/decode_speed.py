@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Frames a second on one core, decoded into columns with every field, by the kernel that everything else uses.
+"""Measures how many frames a second one core decodes into columns with every field, by the kernel that ingest uses.
 
     benchmarks/decode_speed.py                 all
     benchmarks/decode_speed.py Heartbeat       one API

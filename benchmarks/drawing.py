@@ -10,7 +10,7 @@ STYLES = {
     "tcpdump": ("#5b6770", "2 3", "diamond"),
     "kafkascope": ("#1f5fa8", "", "circle"),
 }
-"""Colour, dashes and mark: told apart without colour too."""
+"""Colour, dashes and mark, so that lines can be distinguished without colour too."""
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300, 220, 62, 46, 74
 
 

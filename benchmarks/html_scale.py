@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How the HTML report does with two million requests on five thousand connections.
+"""Measures the HTML report with two million requests on five thousand connections.
 
     python -m benchmarks.html_scale DATASET.kscope [--copies 29] [--rounds 12] [--keep FOLDER]
 
@@ -89,7 +89,7 @@ def write_tiles(source: Path, out: Path, copies: int, shifts: list[int]) -> None
 
 
 def tiled(table: pa.Table, copy: int, turn: int, shift: int) -> pa.Table:
-    """The table's rows as another copy's, later."""
+    """The table's rows as those of another copy at a later time."""
     for number, field in enumerate(table.schema):
         column = table.column(number)
         if field.name in _IDS:

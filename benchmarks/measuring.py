@@ -1,4 +1,4 @@
-"""Runs a program and says what it took: wall clock, processor time, and memory of it and of its workers.
+"""Runs a program and measures wall-clock time, processor time, and memory of it and of its workers.
 
 peak_rss_mb is the largest resident set of any one process, as the kernel counts it (wait4: the program and every child
 it waited for). peak_all_mb is the largest sum over the program and all its descendants at one time, shared pages
@@ -21,7 +21,7 @@ POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run took, and how it ended (0 is well)."""
+    """The figures of one run, and its exit code."""
 
     wall_s: float
     cpu_s: float
@@ -32,7 +32,7 @@ class Run:
 
 
 def run(command: list[str], scratch: Path) -> Run:
-    """Runs the command, its standard output thrown away. scratch: a directory for what it says on standard error."""
+    """Runs the command, its standard output thrown away. scratch: a directory for its standard error."""
     said = scratch / "stderr.txt"
     with said.open("wb") as stderr:
         start = time.perf_counter()
@@ -67,7 +67,7 @@ class MemoryWatch(threading.Thread):
 
 
 def descendants(pid: int) -> list[int]:
-    """The process and all that it started, directly or not, as far as they live."""
+    """The process and all living processes that it started, directly or not."""
     found = [pid]
     for at in found:
         for children in Path(f"/proc/{at}/task").glob("*/children"):

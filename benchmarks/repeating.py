@@ -27,7 +27,7 @@ REPETITIONS_A_BLOCK = 20_000
 _RECORD_BYTES, _IP, _TCP = 16, 14, 34
 _SEQUENCE, _ACKNOWLEDGEMENT = 4, 8
 _REQUEST_ID_AT, _RESPONSE_ID_AT = 8, 4
-"""Where in a frame, its length included, the correlation id is."""
+"""The place of the correlation id in a frame with its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def repetitions(packets: RawPackets, segments: Segments, exchange: Exchange, num
 
 
 def moved(row: dict[str, Any], times: Ints, to_server: bool) -> Ints:
-    """By how many bytes of one direction a sequence number is later after so many repetitions."""
+    """How many bytes later a sequence number of one direction is after that many repetitions."""
     size: int = row["request_bytes" if to_server else "response_bytes"]
     return times * size
 
@@ -156,7 +156,7 @@ def add(out: Bytes, at: int, more: Ints) -> None:
 
 
 def rest(packets: RawPackets, segments: Segments, exchange: Exchange, later_ids: list[int], times: int) -> bytes:
-    """What the source has after the exchange, as pcap records, moved by so many repetitions."""
+    """The source's packets after the exchange, as pcap records, moved by that many repetitions."""
     data, last = packets.data.copy(), int(exchange.packets[-1])
     row, after, all_times = exchange.request, np.arange(last + 1, len(packets.at)), np.array([times])
     for packet in after[segments.flow[after] == segments.flow[last]].tolist():

@@ -40,8 +40,8 @@ from kafkascope_analyzer.ingest.run import ingest
 
 TICK_S = 0.001
 SMALLER = 4
-"""So many times smaller is the capture that shows what does not grow. It is ingested as many times, and counts on
-average: then both have about as many interrupts."""
+"""How many times smaller the capture is that shows the costs that do not grow. It is ingested as many times, and the
+average counts, so that both have about the same number of interrupts."""
 MOST_COLUMNS = 25
 """Columns of a capture that the page lists, those with the most bytes."""
 OTHER = "start, and what is in none of these"
@@ -49,8 +49,8 @@ OTHER = "start, and what is in none of these"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of ingest. modules: the packages that do it; budget_ns: what a packet should cost, None where the stage
-    should not be."""
+    """A part of ingest. modules: the packages that do it; budget_ns: what a packet should cost; None if the stage
+    should not exist."""
 
     name: str
     modules: tuple[str, ...]
@@ -77,7 +77,7 @@ CALLS_KERNELS = ("kafkascope_parsers.kernels", "kafkascope_parsers.kernel_code",
 
 
 def stage_of(module: str) -> str | None:
-    """The stage that a module belongs to; None where to none."""
+    """The stage that a module belongs to, or None."""
     for stage in STAGES:
         if any(module == package or module.startswith(f"{package}.") for package in stage.modules):
             return stage.name
@@ -137,7 +137,7 @@ def _table_of(frame: FrameType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnBytes:
-    """What a column takes in all files of a table."""
+    """The size of a column in all files of a table."""
 
     table: str
     column: str
@@ -147,7 +147,8 @@ class ColumnBytes:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What it took to ingest a capture. times: how often it was ingested; cpu_s and profile are of all times."""
+    """The costs of the ingest of a capture. times: how often it was ingested; cpu_s and profile are sums over all
+    times."""
 
     capture_bytes: int
     n_packets: int
@@ -189,7 +190,7 @@ def measure(kind: str, capture: Path, smaller: Path | None, work: Path) -> Measu
 
 
 def _run(capture: Path, out: Path, times: int) -> Run:
-    """Ingests a capture so many times."""
+    """Ingests a capture that many times."""
     begun_s = time.process_time()
     with Profile() as profile:
         for _ in range(times):

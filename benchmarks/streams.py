@@ -1,4 +1,4 @@
-"""Compares the TCP streams of captures, byte for byte, with those that tshark and tcpflow put together.
+"""Compares the TCP streams of captures, byte for byte, with those of tshark and tcpflow.
 
     python benchmarks/streams.py FILE_OR_DIRECTORY...
 
@@ -144,7 +144,7 @@ def unpacked(path: Path, folder: Path) -> Path:
 
 
 def differing(ours: Counter[tuple[Ends, bytes]], theirs: Counter[tuple[Ends, bytes]]) -> Iterator[str]:
-    """A line for each stream that only one of both has."""
+    """A line for each stream that only one of the two has."""
     only_ours, only_theirs = list((ours - theirs).elements()), list((theirs - ours).elements())
     for ends, data in only_ours:
         match = next((other for other in only_theirs if other[0] == ends), None)

@@ -52,7 +52,7 @@ class RawPackets:
 
 
 NAME_BYTES = 4
-"""Of every name that a tile has for itself, so many are replaced by its number, as hexadecimal digits."""
+"""Bytes of each name of a tile that are replaced by the tile's number, as hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Source:
     names: Names | None = None
 
     def only(self, packets: Ints) -> "Source":
-        """These packets alone, ascending. Raises ValueError where names were given before."""
+        """Only these packets, ascending. Raises ValueError if names were given before."""
         if self.names is not None:
             raise ValueError("choose packets first, then names in them")
         columns = ("at", "caplen", "wirelen", "ts_ns", "from_server", "client")
@@ -189,7 +189,7 @@ def _shift(out: Bytes, body: Ints, from_server: NDArray[np.bool_], client: Ints,
 
 
 def _follow(out: Bytes, place: Ints, old: list[Ints], new: list[Ints]) -> None:
-    """Makes a checksum follow its 16-bit words (RFC 1624, equation 3)."""
+    """Updates a checksum for changed 16-bit words (RFC 1624, equation 3)."""
     total = 0xFFFF - _u16(out, place)
     for before, after in zip(old, new, strict=True):
         total = total + (0xFFFF - before) + after

@@ -3,8 +3,8 @@
 
 check_first_screens.py TABLE.toml CAPTURES_DIRECTORY [NAME...]      (without names: all in the table that are there)
 
-TABLE says of each capture, by the name of its file, which verdicts it may have, and what must and must not stand on the
-first screen. Fails where one of them does not hold.
+TABLE has for each capture, by the name of its file, the possible verdicts, and texts that must or must not be on the
+first screen. Fails if one of these conditions does not hold.
 """
 
 import sys
@@ -38,7 +38,7 @@ def first_screen(capture: Path) -> tuple[str, str]:
 
 
 def faults(expected: dict[str, Any], verdict: str, screen: str) -> Iterator[str]:
-    """What does not hold, in words."""
+    """The conditions that do not hold, in words."""
     if verdict not in expected["verdict"]:
         yield f"the verdict is {verdict}, and must be {' or '.join(expected['verdict'])}"
     yield from (f"must stand there: {text}" for text in expected.get("must", ()) if text not in screen)

@@ -7,7 +7,7 @@ jars.
     make_schemas.py --saved                              use the definitions kept in fixtures/schemas
     make_schemas.py --check                              write nothing; exit 1 if files would change
 
-It says what changed against the files that were there: APIs, versions, fields. What the jars hold is kept beside it in
+It prints the changes to the existing files: APIs, versions, fields. The definitions from the jars are also kept in
 fixtures/schemas/definitions.json.gz, without comments and prose, so that a test can make the facts again.
 
 Facts only: names, types, version ranges, tags, entity types; no prose. Of a message version that several jars know,
@@ -103,7 +103,7 @@ def without_prose(value: Any) -> Any:
 
 
 def save(releases: list[Release], errors: dict[str, Any]) -> None:
-    """Keep what the jars hold, for load_saved."""
+    """Keep the definitions from the jars, for load_saved."""
     held = {"releases": [{"version": r.version, "messages": r.messages} for r in releases], "errors": errors}
     SAVED.parent.mkdir(parents=True, exist_ok=True)
     SAVED.write_bytes(gzip.compress(json.dumps(held, separators=(",", ":")).encode(), 9, mtime=0))
@@ -170,7 +170,8 @@ def definitions(releases: list[Release], name: str) -> list[dict[str, Any]]:
 
 
 def wire_layout(fields: list[dict[str, Any]], version: int) -> list[Any]:
-    """What a version puts on the wire, whatever the fields are called; tagged fields may come at any time."""
+    """The layout of a version on the wire, without names of fields; tagged fields are left out, as they may be added at
+    any time."""
     out: list[Any] = []
     for field in fields:
         if version not in version_range(field["versions"]) or version in version_range(field.get("taggedVersions")):
@@ -207,7 +208,7 @@ def api_names(releases: list[Release]) -> dict[int, dict[str, str]]:
 
 
 def renamed(releases: list[Release], key: int, direction: str, name: str) -> list[Release]:
-    """The releases with their message of this key and direction under one name, whatever each called it."""
+    """The releases with their message of this key and direction under one name, independent of its name in each."""
     out = []
     for r in releases:
         same = [m for m in r.messages.values() if m.get("apiKey") == key and m["type"] == direction]
@@ -279,7 +280,7 @@ def make_facts(releases: list[Release], errors: dict[str, Any]) -> dict[str, str
 
 
 def flat_fields(fields: list[dict[str, Any]], path: str = "") -> dict[str, str]:
-    """What is said of each field, by its path."""
+    """The attributes of each field, by its path."""
     out = {}
     for field in fields:
         name = path + field["name"]
@@ -308,7 +309,7 @@ def flat_file(text: str) -> dict[str, str]:
 
 
 def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """What a reader wants to know of new files: APIs, versions, errors and fields that came, went or changed."""
+    """The changes in new files, for readers: APIs, versions, errors and fields that were added, removed or changed."""
     out = []
     for name in sorted(before.keys() | after.keys()):
         old = flat_file(before[name]) if name in before else {}

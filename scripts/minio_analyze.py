@@ -1,5 +1,5 @@
-"""Starts MinIO, puts a capture into it, analyzes it there into a dataset there, and compares the tables with those that
-the same command writes from and to the local disk. Exits with 1 where a table differs.
+"""Starts MinIO, puts a capture into it, analyzes it into a dataset in MinIO, and compares the tables with those that
+the same command writes on the local disk. Exits with 1 if a table differs.
 
     python scripts/minio_analyze.py MINIO [--capture FILE] [--port 9000] [--master URL | --remote URL]
 

@@ -1,8 +1,8 @@
-"""Runs a notebook's cells in this process and keeps what they show in it: the value of a last expression, and plots.
+"""Runs a notebook's cells in this process and saves their outputs in it: the value of the last expression, and plots.
 
     .venv/bin/python scripts/notebook_outputs.py docs/from-capture-to-plots.ipynb
 
-A test runs the same cells and compares what they show as text.
+A test runs the same cells and compares their outputs as text.
 """
 
 import ast
@@ -18,7 +18,7 @@ Output = dict[str, Any]
 
 
 def outputs_of(cells: list[dict[str, Any]], names: dict[str, Any]) -> Iterator[list[Output]]:
-    """What each cell shows, as nbformat keeps it. names: the notebook's variables, which cells read and set."""
+    """The outputs of each cell, in nbformat. names: the notebook's variables, which cells read and set."""
     import matplotlib.pyplot as plt
 
     for number, cell in enumerate(cells):
@@ -29,7 +29,7 @@ def outputs_of(cells: list[dict[str, Any]], names: dict[str, Any]) -> Iterator[l
 
 
 def value_of(source: str, name: str, names: dict[str, Any]) -> Any:
-    """The value of a cell's last statement where that is an expression, after all statements have run; else None."""
+    """The value of a cell's last statement, after all statements have run, if it is an expression; else None."""
     module = ast.parse(source, name)
     last = module.body.pop() if isinstance(module.body[-1], ast.Expr) else None
     exec(compile(module, name, "exec"), names)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what is made from the program's own declarations: the reference pages under docs/ (a module each in
+"""Writes the files that are made from the program's own declarations: the reference pages under docs/ (a module each in
 scripts/reference), the schema of report.json that comes with the package, and its types for the script of the HTML
 report.
 
@@ -49,7 +49,7 @@ FILES: dict[str, Page] = {
 
 
 def contents() -> dict[str, str]:
-    """What each generated file has to hold, by its path from docs/."""
+    """The content of each generated file, by its path from docs/."""
     pages = {name: f"{GENERATED}{page()}" for name, page in PAGES.items()}
     return pages | {name: made() for name, made in FILES.items()}
 

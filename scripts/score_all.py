@@ -3,11 +3,11 @@
 
 score_all.py SCORE.py CAPTURES_DIRECTORY... [NAME...]      (without names: all that have a truth)
 
-Fails where a capture cannot be analyzed, where the sections core and requests of healthy_basic, leader_move or txn fall
-short, where a healthy capture has a finding at warning or above, or where a byte ledger does not add up. The other rows
-are printed for people to read. Of captures of old clusters every row decides, but those that the capture or its truth
-cannot show (EXCUSED). Two captures are analyzed at a time, by two processes, each with one Spark session for all of its
-captures: starting one for each capture would take most of the time.
+Fails if a capture cannot be analyzed, if the sections core and requests of healthy_basic, leader_move or txn are not
+good enough, if a healthy capture has a finding at warning or above, or if a byte ledger does not add up. The other rows
+are printed for people to read. For captures of old clusters every row counts, except those that the capture or its
+truth cannot show (EXCUSED). Two captures are analyzed at a time, by two processes, each with one Spark session for all
+of its captures: starting one for each capture would take most of the time.
 """
 
 import io
@@ -34,11 +34,11 @@ from kafkascope_spark.write_stories import write_stories
 STRICT = ("healthy_basic", "leader_move", "txn")
 PROCESSES = 2
 DECIDES = ("core", "requests", "findings")
-"""Sections that can fail a capture; people read the others."""
+"""Sections that can fail a capture; the others are for people."""
 OLD = "zk28-"
-"""Captures of a cluster with ZooKeeper: every row decides."""
+"""Captures of a cluster with ZooKeeper, for which every row counts."""
 OPEN = ("diagnosis",)
-"""Sections that ask for what the stories do not tell yet: printed for people, of old clusters too."""
+"""Sections about things that the stories do not have yet: printed for people, also for old clusters."""
 HEALTHY = "nothing at warning or above in a healthy capture"
 _LOGGED = "each request the brokers logged, API, version, correlation id"
 _READY = "ready time against the client's own log"

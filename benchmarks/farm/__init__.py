@@ -1,4 +1,4 @@
-"""The farm: mutated input for every layer, from bytes of a file to whole runs of `analyze`, and what must never follow.
+"""The farm: mutated input for every layer, from bytes of a file to whole runs of `analyze`, and checks of the results.
 
     python -m benchmarks.farm                          minutes: every layer, a new seed each time
     python -m benchmarks.farm --size smoke             under a minute

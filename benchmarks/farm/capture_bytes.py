@@ -1,4 +1,4 @@
-"""Capture files whose bytes are odd: block and option lengths that lie, in both formats, compressed, cut, flipped."""
+"""Capture files with odd bytes: wrong lengths of blocks and options, in both formats, compressed, cut, flipped."""
 
 import bz2
 import gzip
@@ -27,7 +27,7 @@ COMPRESSIONS: tuple[Callable[[bytes], bytes], ...] = (
 
 
 def odd_file(r: random.Random, packets: Sequence[Packet]) -> bytes:
-    """The packets as a file of some format, with what is odd in it."""
+    """The packets as a file of some format, with odd bytes."""
     raw = r.choice((pcap, pcapng, pcapng))(r, packets)
     if r.random() < 0.4:
         raw = mutated(r, raw)

@@ -24,7 +24,7 @@ from kafkascope_parsers.tcp.reader import TcpStreams
 
 _FILE_PACKETS = 40
 _KINDS = ("segments", "duplicates", "other", "malformed", "unsupported", "fragments")
-"""Of PacketCounts: what each packet counts as one of."""
+"""The fields of PacketCounts of which each packet counts in exactly one."""
 
 
 class FileRounds:

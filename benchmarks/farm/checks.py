@@ -1,4 +1,4 @@
-"""What must hold of a dataset and of every output, whatever the capture was."""
+"""Conditions that must hold for a dataset and for every output, with any capture."""
 
 import base64
 import json
@@ -69,7 +69,7 @@ def request_rows(dataset: Path) -> Rows:
 
 
 def check_unchanged(dataset: Path, expected: Rows, ends: Iterable[tuple[Any, ...]]) -> None:
-    """Connections whose packets were not changed have the rows that they have in the capture as it was."""
+    """Connections whose packets were not changed have the same rows as in the original capture."""
     found = request_rows(dataset)
     for each in ends:
         if found.get(each, []) != expected.get(each, []):
@@ -77,7 +77,7 @@ def check_unchanged(dataset: Path, expected: Rows, ends: Iterable[tuple[Any, ...
 
 
 def forms_of(mark: bytes) -> tuple[bytes, ...]:
-    """How a secret may stand in an output: as it is, as hex, as base64 at any of the three offsets."""
+    """The forms that a secret may have in an output: as it is, as hex, as base64 at any of the three offsets."""
     encoded = []
     for before in range(3):
         text = base64.b64encode(b"x" * before + mark)

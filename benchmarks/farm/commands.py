@@ -24,15 +24,15 @@ _VARIABLE = re.compile(r"[0-9a-f]{6,}|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended, and what it wrote on standard output and standard error."""
+    """The exit code of a command, and its standard output and standard error."""
 
     code: int
     output: bytes
 
 
 def run_command(arguments: Sequence[str], output: Path, allowed: Sequence[int] = (DONE,)) -> Ended:
-    """Runs a command. FaultError where it ends with another exit code than those allowed, or prints a traceback;
-    an exception of the program's comes through."""
+    """Runs a command. Raises FaultError if its exit code is not allowed, or if it prints a traceback; exceptions of the
+    program are not caught."""
     code, cause = 0, ""
     with _output_to(output):
         try:

@@ -40,7 +40,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is done to a file of the dataset. seed: of the generator that does it."""
+    """A change of a file of the dataset. seed: of the generator that makes it."""
 
     path: str
     kind: str

@@ -1,4 +1,4 @@
-"""What a run of the farm found: a line for each layer and fault, and the table of docs/hardening.md."""
+"""The results of a run of the farm: a line for each layer and fault, and the table of docs/hardening.md."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ RULE = "|---|---|--:|--:|--:|--:|--:|\n"
 
 
 def text(figures: Figures, folder: Path) -> str:
-    """What became of a layer, with how each fault is shown again."""
+    """The results of a layer, with the command that repeats each fault."""
     lines = [
         f"{figures.layer.name}: {figures.inputs:,} inputs in {figures.rounds:,} rounds, {figures.seconds:.0f} s "
         f"(slowest {figures.slowest_s:.1f} s), growth {figures.growth_bytes >> 20} MiB, "

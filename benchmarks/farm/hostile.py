@@ -1,4 +1,4 @@
-"""Runs `kafkascope analyze` and `ingest --records` over captures that are there to break it, in processes of their own.
+"""Runs `kafkascope analyze` and `ingest --records` over captures that are made to break them, in separate processes.
 
     python -m benchmarks.farm.hostile FOLDER [--secret TEXT]...
 
@@ -27,7 +27,7 @@ LIMIT_S = 300
 AT_A_TIME = 2
 """Captures that are read side by side, each by processes of its own."""
 MOST_CONNECTIONS = 12
-"""So many connections of a capture are read alone; the others only together."""
+"""Number of connections of a capture that are also read alone; the others are only read together."""
 MOST_MEMORY_KB = 1 << 20
 _FORMS = ("html", "markdown", "perfetto")
 _CHILD = """
@@ -40,7 +40,7 @@ sys.exit(status)
 
 
 def check(capture: Path, secrets: Sequence[str]) -> str:
-    """Runs everything over one capture. Returns how it ended; raises FaultError where something does not hold."""
+    """Runs everything over one capture. Returns the result in words; raises FaultError if a condition does not hold."""
     marks = [secret.encode() for secret in secrets]
     ends = []
     with tempfile.TemporaryDirectory() as name:
@@ -84,7 +84,7 @@ def run(arguments: Sequence[str], output: Path) -> tuple[int, int]:
 
 
 def check_connections(capture: Path, rows: Rows, folder: Path) -> None:
-    """Each connection has the requests that it has alone."""
+    """Each connection has the same requests as when it is read alone."""
     flows: dict[tuple[object, ...], list[Packet]] = {}
     packets = load_packets(capture)
     columns = (packets.at.tolist(), packets.caplen.tolist(), packets.ts_ns.tolist())
@@ -118,7 +118,7 @@ def main() -> int:
 
 
 def holds(capture: Path, secrets: Sequence[str]) -> bool:
-    """Whether everything holds for the capture: prints how it ended, or what does not."""
+    """Whether all conditions hold for the capture; prints the result, or the conditions that do not hold."""
     try:
         print(f"{capture.name}: ends with {check(capture, secrets)}", flush=True)
     except FaultError as error:

@@ -105,7 +105,7 @@ def fixed(r: random.Random, kind: str) -> bytes:
 
 
 def change_array(r: random.Random, array: Array) -> None:
-    """Null, empty, an item twice or many times, items in another order, or a count that lies."""
+    """Null, empty, an item twice or many times, items in another order, or a wrong count."""
     items = array.items or []
     choice = r.randrange(6)
     if choice == 0 or not items:
@@ -121,7 +121,7 @@ def change_array(r: random.Random, array: Array) -> None:
 
 
 def change_struct(r: random.Random, part: Struct) -> None:
-    """A tag that nobody knows, one twice, none; or, of a struct that may be null, null."""
+    """An unknown tag, a tag twice, no tags; or null, for a struct that may be null."""
     if part.marker and r.random() < 0.5:
         part.members, part.tags, part.marker = None, None, b"\xff" if part.marker == b"\x01" else b"\0"
     elif part.tags is not None:

@@ -1,4 +1,4 @@
-"""What a layer of the farm is: it makes rounds of inputs from random generators, and runs them.
+"""The interface of a layer of the farm: it makes rounds of inputs from random generators, and runs them.
 
 A round that raises has failed: `FaultError` for what the farm has checked itself, any other exception for what the
 program let through. Inputs of a round are independent, so that a failing one can be found by running fewer of them.
@@ -12,20 +12,20 @@ from typing import Any, Protocol
 
 
 class FaultError(AssertionError):
-    """Something that must hold did not."""
+    """A condition that must hold does not."""
 
 
 class Rounds(Protocol):
     """The rounds of a layer, in the process that runs them."""
 
     def warm_up(self) -> None:
-        """Runs what compiles and loads, so that time and memory are compared from then on."""
+        """Compiles and loads everything, as time and memory are compared from then on."""
 
     def make(self, r: random.Random) -> Sequence[Any]:
         """The inputs of a round. The same generator makes the same ones."""
 
     def run(self, inputs: Sequence[Any], r: random.Random) -> None:
-        """Runs them. r: for what the run itself chooses."""
+        """Runs them. r: for random choices of the run itself."""
 
     def smaller(self, one: Any) -> Iterator[Any]:
         """Inputs like this one and smaller, for an input that fails; the smallest first."""

@@ -37,8 +37,8 @@ GONE_S = 20
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What happens to a command. value: the share of its usual time after which it is killed, or the limit as
-    `ulimit` takes it; number: the signal."""
+    """An event during a command. value: the share of its usual time after which it is killed, or the limit for
+    `ulimit`; number: the signal."""
 
     kind: str
     command: str
@@ -100,7 +100,7 @@ class _Place:
 
 
 class MachineRounds:
-    """A round: one command, and what happens to it. An input is a run of it."""
+    """A round: one command, and an event during it. An input is a run of it."""
 
     def __init__(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -197,7 +197,7 @@ def _closed(place: _Place, one: Trouble) -> None:
 
 
 def _pipe(place: _Place, one: Trouble) -> None:
-    """Whoever reads the output goes away at once."""
+    """The reader of the output ends at once."""
     read_end, write_end = os.pipe()
     process = place.start(one.command, stdout=write_end)
     os.close(write_end)

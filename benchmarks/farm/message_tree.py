@@ -72,7 +72,7 @@ class Tree:
 
 
 class NotReadError(Exception):
-    """The bytes are no such message."""
+    """The bytes are not such a message."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,8 @@ class _Cursor:
 
 
 def read_tree(message: Any, raw: bytes, version: int) -> Tree:
-    """The tree of a frame without its size. NotReadError where the message does not read so to its last byte."""
+    """The tree of a frame without its size. Raises NotReadError if the message cannot be read in this way to its last
+    byte."""
     low, high = message.versions
     if not low <= version <= high:
         raise NotReadError

@@ -70,7 +70,7 @@ class MessageRounds:
 
     @staticmethod
     def decode(some: Sequence[Frame]) -> dict[int, Any]:
-        """What became of each frame: a row, or the kind, offset and path of its failure."""
+        """The result of each frame: a row, or the kind, offset and path of its failure."""
         answers: dict[int, Any] = {}
         versions = np.array([one.version for one in some], np.int16)
         for columns in decode_messages(some[0].message, *joined([one.raw for one in some]), versions):

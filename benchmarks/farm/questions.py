@@ -1,4 +1,4 @@
-"""Commands that read a dataset, with what a run of them chooses: views, ids, saved questions, selections."""
+"""Commands that read a dataset, with random choices of a run: views, ids, saved questions, selections."""
 
 import random
 from collections.abc import Iterator

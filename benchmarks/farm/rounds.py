@@ -26,7 +26,7 @@ PACKAGES = ("kafkascope_parsers", "kafkascope_analyzer", "kafkascope_spark")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Which rounds to run: from `first` on until so many inputs are done. shrink_s: the time for making a failing round
+    """The rounds to run: from `first` on until that many inputs are done. shrink_s: the time for making a failing round
     small; folder: for files and faults."""
 
     layer: str
@@ -116,8 +116,8 @@ def _small(rounds: Rounds, inputs: Sequence[Any], same: tuple[Any, str], seconds
 
 
 def signature(error: BaseException) -> str:
-    """What failed: what the farm's check says up to its first colon; else the exception and the program's last
-    function in its traceback."""
+    """The name of a failure: the message of the farm's check up to its first colon; else the exception and the
+    program's last function in its traceback."""
     if isinstance(error, FaultError):
         return str(error).partition(": ")[0]
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,5 +1,5 @@
-"""Runs a layer in a process of its own: counts what it did, kills it where a round hangs, and goes on behind a round
-that ended it."""
+"""Runs a layer in a separate process: counts the results, kills the process if a round hangs, and continues after a
+round that ended it."""
 
 import json
 import os
@@ -28,7 +28,8 @@ _MEDIAN_OF = 200
 
 @dataclass(slots=True)
 class Figures:
-    """What became of a layer. faults: what failed -> how often; first: what failed -> the line that says so first."""
+    """The results of a layer. faults: name of a failure -> number; first: name of a failure -> its first line of
+    output."""
 
     layer: Layer
     seed: int
@@ -71,14 +72,14 @@ class Worker:
         )
 
     def begin(self, task: Task) -> None:
-        """Has it run a task."""
+        """Gives it a task."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asdict(task)).encode() + b"\n")
         self._process.stdin.flush()
 
     def lines(self, round_s: float, until: float) -> Iterator[dict[str, Any]]:
-        """What it says of its task, until that is done, the process ends or the time is over. TimeoutError where it
-        says nothing for longer than a warm-up and then a round may take."""
+        """Its reports on the task, until that is done, the process ends or the time is over. Raises TimeoutError if no
+        report comes for longer than a warm-up and then a round may take."""
         assert self._process.stdout is not None
         limit = float(WARM_UP_S)
         while time.monotonic() < until:
@@ -110,12 +111,12 @@ class Worker:
         self._process.wait()
 
     def printed(self) -> str:
-        """The end of what the program printed there."""
+        """The end of the program's output there."""
         return self._log.read_text(encoding="utf-8", errors="replace")[-4000:] if self._log.exists() else ""
 
 
 class Workers:
-    """The processes at hand: one for kernels that check every index, one for those that do not."""
+    """The processes: one for kernels that check every index, one for those that do not."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -132,7 +133,7 @@ class Workers:
         return self._workers[is_checked]
 
     def ended(self, is_checked: bool) -> int | None:
-        """The exit status of one that has ended by itself, which is forgotten; None where none has."""
+        """The exit status of one that has ended by itself, which is then removed; None if none has."""
         worker = self._workers.get(is_checked)
         status = worker.ended() if worker is not None else None
         if status is not None:
@@ -146,7 +147,7 @@ class Workers:
 
 
 def run_layer(layer: Layer, inputs: int, order: Order, workers: Workers) -> Figures:
-    """Runs so many inputs, as far as the time allows."""
+    """Runs that many inputs, or fewer if the time is over."""
     figures = Figures(layer, order.seed)
     next_round = order.first
     while figures.inputs < inputs and time.monotonic() < order.until and figures.deaths <= MOST_DEATHS:
@@ -205,7 +206,7 @@ def _count(figures: Figures, line: dict[str, Any], seconds: list[float]) -> None
 
 
 def growth(resident: list[int]) -> int:
-    """By how much a process grew: from its second quarter to its last, in bytes."""
+    """The growth of a process from its second quarter to its last, in bytes."""
     quarter = len(resident) // 4
     if quarter < 5:
         return 0

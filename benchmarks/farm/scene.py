@@ -25,7 +25,7 @@ Ends = tuple[bytes, int, bytes, int]
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet of Ethernet, and of which conversation of the scene it is (-1: of none)."""
+    """A packet of Ethernet, and the number of its conversation in the scene (-1: none)."""
 
     ts_ns: int
     raw: bytes
@@ -34,7 +34,8 @@ class Packet:
 
 @dataclass(slots=True)
 class Step:
-    """What one side sends at once: a frame with its size, other bytes of the stream, or a segment with flags alone.
+    """Bytes that one side sends at once: a frame with its size, other bytes of the stream, or a segment with flags
+    alone.
 
     api: key and version, of a frame whose request is known; at_once: whether it goes into one segment.
     """
@@ -55,7 +56,7 @@ class Step:
         return self.raw[4:8] if self.side else self.raw[8:12]
 
     def tree(self) -> Tree | None:
-        """Its fields; None where it does not read so."""
+        """Its fields; None if it cannot be read."""
         if self.api is None:
             return None
         message = message_type(self.api[0], self.direction)
@@ -155,7 +156,7 @@ def _segment(packet: Packet) -> tuple[Ends, _Segment] | None:
 
 
 def _talk(ends: Ends, segments: list[_Segment], macs: bytes) -> Talk | None:
-    """The connection; None where bytes are missing, or the SYN, or there are several of the same ends."""
+    """The connection; None if bytes or the SYN are missing, or if there are several of the same ends."""
     steps: list[Step] = []
     for side in (0, 1):
         mine = [s for s in segments if s.to_server != bool(side)]
@@ -179,7 +180,7 @@ def _talk(ends: Ends, segments: list[_Segment], macs: bytes) -> Talk | None:
 
 
 def _cut(stream: bytes, arrivals: list[tuple[int, int]], side: int) -> list[Step]:
-    """The frames of a direction, each at the time of its last byte; what is no frame at all is one step."""
+    """The frames of a direction, each at the time of its last byte; bytes that are not frames are one step."""
     steps, at, waiting = [], 0, deque(arrivals)
     while at < len(stream):
         size = int.from_bytes(stream[at : at + 4], "big")

@@ -1,4 +1,4 @@
-"""What is odd in a scene's messages: fields, whole exchanges of other APIs, blindly changed frames, record batches."""
+"""Changes of a scene's messages: fields, whole exchanges of other APIs, blindly changed frames, record batches."""
 
 import random
 
@@ -64,7 +64,7 @@ def some_talks(r: random.Random, scene: Scene, usable=lambda talk: True) -> list
 
 
 def odd_exchange(r: random.Random, key: int | None = None, odd: float = 0.6) -> tuple[Vector, Vector]:
-    """A request and a response of the same version, fields changed in so many of them."""
+    """A request and a response of the same version, with fields changed in that many of them."""
     by_key = exchanges()
     asks, answers = by_key[r.choice(list(by_key)) if key is None else key]
     ask = r.choice(asks)

@@ -1,4 +1,4 @@
-"""What is odd in a scene below its messages: TCP, links and tunnels, clocks, DNS."""
+"""Changes of a scene below its messages: TCP, links and tunnels, clocks, DNS."""
 
 import random
 import struct
@@ -104,7 +104,8 @@ def _fit(raw: bytes) -> bytes:
 
 
 def odd_clock(r: random.Random, scene: Scene) -> None:
-    """Times jump back and ahead, to 1970, to 2038 and to what 32 bits of seconds can say; or all are the same."""
+    """Times jump back and ahead, to 1970, to 2038 and to the largest value of 32 bits of seconds; or all are the
+    same."""
     talks = some_talks(r, scene)
     jumps = (-(10**9), 10**9, -(2**62), 2**61, -1_700_000_000 * 10**9, 2**32 * 10**9, 3600 * 10**9, -86400 * 10**9)
     for talk in talks:

@@ -1,22 +1,22 @@
-"""Kafka Connect's group protocol: what a worker runs, and what the leader assigns to it.
+"""Kafka Connect's group protocol: the connectors and tasks that a worker runs, and those that the leader assigns.
 
 Sources: org.apache.kafka.connect.runtime.distributed.ConnectProtocol (version 0: eager) and
 IncrementalCooperativeConnectProtocol (versions 1, 2: `compatible`, `sessioned`; KIP-415, KIP-507). A worker's metadata
 is version, url, config offset and, from version 1 on, its current assignment as bytes; an assignment is version, error,
-leader, leader's url, config offset, connectors with their tasks and, from version 1 on, the same of what is revoked,
-and a delay.
+leader, leader's url, config offset, connectors with their tasks and, from version 1 on, the same for those that are
+revoked, and a delay.
 """
 
 from kafkascope_parsers.assignments.cursor import Cursor
 from kafkascope_parsers.errors import DecodeError
 
 CONNECTOR = -1
-"""The number of a task that stands for the connector itself (ConnectProtocol.CONNECTOR_TASK)."""
+"""The task number that means the connector itself (ConnectProtocol.CONNECTOR_TASK)."""
 COOPERATIVE_VERSION = 1
 
 
 def connect_owned(raw: bytes) -> tuple[str, ...]:
-    """Connectors (`name`) and tasks (`name-0`) that a worker says it runs. Raises DecodeError."""
+    """Connectors (`name`) and tasks (`name-0`) that a worker runs, as it states. Raises DecodeError."""
     cursor = Cursor(raw)
     version = _version(cursor)
     cursor.skip_string()
@@ -28,8 +28,9 @@ def connect_owned(raw: bytes) -> tuple[str, ...]:
 
 
 def connect_assignment(raw: bytes) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """Connectors and tasks assigned, those revoked, and whether the former are only what is new: an eager worker gets
-    all, a cooperative one what it has not yet (IncrementalCooperativeAssignor). Raises DecodeError."""
+    """Connectors and tasks that are assigned, those that are revoked, and whether the former are only additions: an
+    eager worker gets all of its tasks, a cooperative one only those that it does not have yet
+    (IncrementalCooperativeAssignor). Raises DecodeError."""
     cursor = Cursor(raw)
     version = _version(cursor)
     cursor.signed(2)

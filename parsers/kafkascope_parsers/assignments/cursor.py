@@ -1,20 +1,21 @@
 """A cursor over the bytes of one member's metadata or assignment, in Kafka's old (inflexible) types.
 
-The bytes are made by clients and no broker has looked at them: every length is compared with what is left before
-anything is made of it, and what they may expand to is limited.
+The bytes come from clients and no broker has checked them. So every length is compared with the remaining bytes before
+it is used, and the size of the results is limited.
 """
 
 from kafkascope_parsers.errors import DecodeError
 
 MAX_NAME_BYTES = 249
-"""The longest topic name (org.apache.kafka.common.internals.Topic). Partitions repeat it: it bounds what they make."""
+"""The longest topic name (org.apache.kafka.common.internals.Topic). Each partition repeats the name, so this limits the
+size of the results."""
 MAX_ITEMS = 200_000
-"""Partitions or tasks of one member: the most that a cluster is built for (KRaft: millions over all, 200,000 a
+"""Partitions or tasks of one member: about the largest number in a cluster (KRaft: millions in all, 200,000 a
 broker)."""
 
 
 class Cursor:
-    """Reads values one after the other. Every method raises DecodeError where the bytes end too soon."""
+    """Reads values one after the other. Every method raises DecodeError if the bytes end too soon."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
@@ -44,11 +45,11 @@ class Cursor:
         return self._take(n).decode("utf-8", "replace")
 
     def skip_string(self) -> None:
-        """A string, null or not, that nobody needs."""
+        """Skips a string, which may be null."""
         self._skip(self.signed(2))
 
     def skip_chars(self) -> None:
-        """A string of Java chars (DataOutput.writeChars) behind their number."""
+        """Skips a string of Java chars (DataOutput.writeChars) with their number before it."""
         n = self.signed(4)
         if n < 0:
             raise DecodeError(f"a string of {n} chars at byte {self._at}")
@@ -62,7 +63,8 @@ class Cursor:
         return None if n < 0 else self._take(n)
 
     def count(self, least: int, *, nullable: bool = False) -> int:
-        """Elements of an array that takes at least so many bytes each; 0 for null where that is allowed."""
+        """The number of elements of an array; 0 for null if that is allowed. least: bytes that each of them takes at
+        least."""
         n = self.signed(4)
         if n == -1 and nullable:
             return 0

@@ -1,10 +1,10 @@
-"""`read_metadata` and `read_assignment`: what the bytes say, by the group's protocol type.
+"""`read_metadata` and `read_assignment` read the bytes by the group's protocol type.
 
 `consumer`: ConsumerProtocolSubscription and ConsumerProtocolAssignment, decoded by Kafka's message definitions
-(schema.by_definition). A 2-byte version stands before them; a newer version is read as the newest known and what
-follows is left alone, as Kafka's ConsumerProtocol does. Streams uses them too and adds user data (streams.py).
+(schema.by_definition). A 2-byte version precedes them. A newer version is read as the newest known one and the
+remaining bytes are ignored, as Kafka's ConsumerProtocol does. Streams uses them too and adds user data (streams.py).
 `connect`: ConnectProtocol and IncrementalCooperativeConnectProtocol (connect.py), for which Kafka has no message
-definitions. Other types (schema registries, own ones) are not known: nothing is read.
+definitions. Other types (of schema registries or applications) are not read.
 """
 
 from dataclasses import dataclass
@@ -25,31 +25,31 @@ _SUBSCRIPTION, _ASSIGNMENT = "ConsumerProtocolSubscription", "ConsumerProtocolAs
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a member says when it joins."""
+    """The data of a member that joins."""
 
     topics: tuple[str, ...] = ()
     owned: tuple[str, ...] = ()
-    """Topic-partitions (connectors and tasks for connect) that it goes on with: not empty only where members do not
-    give up everything before they join."""
+    """Topic-partitions (connectors and tasks for connect) that it keeps: not empty only if members do not give up
+    everything before they join."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """What the leader gives a member."""
+    """The leader's assignment for a member."""
 
     items: tuple[str, ...] = ()
     """Topic-partitions as `topic-0`; connectors as `name`, their tasks as `name-0`; sorted as they come."""
     standby: tuple[str, ...] = ()
-    """Tasks whose state it keeps a copy of (Streams), as `0_1`."""
+    """Tasks of whose state it keeps a copy (Streams), as `0_1`."""
     revoked: tuple[str, ...] = ()
     """Connectors and tasks that it has to give up (connect)."""
     is_change: bool = False
-    """Whether items are only what is new: the member keeps what it said it owns, but for what is revoked (Connect's
-    cooperative protocols)."""
+    """Whether items are only additions: the member keeps the items that it stated to own, except those that are revoked
+    (Connect's cooperative protocols)."""
 
 
 def read_metadata(protocol_type: str | None, raw: bytes) -> Wanted | None:
-    """What a member's metadata of JoinGroup says; None for a protocol type that is not known. Raises DecodeError."""
+    """Reads a member's metadata in JoinGroup; None for an unknown protocol type. Raises DecodeError."""
     if protocol_type == CONSUMER:
         return _subscription(raw)
     if protocol_type == CONNECT:
@@ -58,8 +58,8 @@ def read_metadata(protocol_type: str | None, raw: bytes) -> Wanted | None:
 
 
 def read_assignment(protocol_type: str | None, raw: bytes, assignor: str | None = None) -> Assigned | None:
-    """What an assignment of SyncGroup says; None for a protocol type that is not known. No bytes are no assignment:
-    what a broker answers when the leader gave the member nothing. Raises DecodeError."""
+    """Reads an assignment in SyncGroup; None for an unknown protocol type. Empty bytes are an empty assignment: brokers
+    send them if the leader assigned nothing to the member. Raises DecodeError."""
     if protocol_type == CONSUMER:
         return _assignment(raw, assignor) if raw else Assigned()
     if protocol_type == CONNECT:
@@ -69,7 +69,7 @@ def read_assignment(protocol_type: str | None, raw: bytes, assignor: str | None 
 
 
 def _body(name: str, raw: bytes) -> dict[str, Any]:
-    """The fields of a message of the consumer protocol, behind its version."""
+    """The fields of a message of the consumer protocol, which follow its version."""
     message = data_message_type(name)
     version = int.from_bytes(raw[:2], "big", signed=True)
     if message is None or len(raw) < 2 or version < 0:

@@ -1,8 +1,8 @@
 """Kafka Streams' user data in an assignment: the standby tasks, which its partitions do not show.
 
 Source: org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo, versions 1-11: version, from version 3
-on the latest that all know, active tasks, standby tasks with their changelog partitions; what follows (hosts, error,
-next rebalance) is not read. From version 10 on a task may have a named topology.
+on the latest version that all members know, active tasks, standby tasks with their changelog partitions; the rest
+(hosts, error, next rebalance) is not read. From version 10 on a task may have a named topology.
 """
 
 from kafkascope_parsers.assignments.cursor import Cursor

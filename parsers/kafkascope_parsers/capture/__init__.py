@@ -1,4 +1,4 @@
-"""Capture files: bytes in, packets out, block after block.
+"""Reads packets from the bytes of capture files, block after block.
 
 packets      the columns of packets
 reader       finds the format by its magic number
@@ -6,7 +6,7 @@ pcap         the classic format
 pcapng       the format of Wireshark
 pcapng_writer  writes that format
 extras       secrets and names that a capture carries
-resume       where records go on behind a corrupt place
+resume       finds the next record after a corrupt place
 """
 
 from kafkascope_parsers.capture.extras import TLS_KEY_LOG, Secrets

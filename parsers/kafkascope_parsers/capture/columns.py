@@ -1,4 +1,4 @@
-"""Where capture kernels write packets, and the little they need to read numbers in either byte order."""
+"""The columns that capture kernels write, and functions to read numbers in either byte order."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a capture carries besides packets: secrets for decryption, and names of addresses. Source:
+"""Reads secrets for decryption and names of addresses, which a capture may contain besides packets. Source:
 draft-ietf-opsawg-pcapng, sections 4.5 (names) and 4.7 (secrets).
 """
 
@@ -12,7 +12,7 @@ TLS_KEY_LOG = 0x544C534B
 _IPV4, _IPV6 = 1, 2
 _ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
 _LONGEST_NAME = 255
-"""RFC 1035: what is longer is no host name."""
+"""RFC 1035: a longer text is not a host name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Secrets:
 
 
 def secrets_of(body: bytes, order: str) -> Secrets | None:
-    """The secrets of a decryption secrets block; None where its body does not hold what it says."""
+    """The secrets of a decryption secrets block; None if its body is shorter than it states."""
     if len(body) < 8:
         return None
     kind, length = struct.unpack_from(f"{order}II", body)

@@ -30,11 +30,11 @@ MAGICS = {
 """Magic: (big-endian, nanoseconds of one unit of the time's fraction, bytes of a record's header)."""
 
 WHOLE, TOO_LONG, ZEROS = range(3)
-"""Why the walk stopped: no whole record is left; a record that cannot be."""
+"""Why reading of records stopped: no whole record is left; a record that is impossible."""
 
 
 class RecordKind(NamedTuple):
-    """What the file's header says of its records. limit: longest packet that is believed."""
+    """The facts about records from the file's header. limit: longest packet that is accepted."""
 
     big: bool
     unit_ns: int
@@ -115,12 +115,12 @@ class PcapReader:
         return written(out, n), place - start
 
     def begin_at(self, byte: int) -> None:
-        """Goes on at this byte of the file instead of at its first one. Where it is not known to be the beginning of a
-        record, `pass_over` has to follow."""
+        """Continues at this byte of the file instead of at its first one. If it may not be the beginning of a record,
+        `pass_over` has to follow."""
         self.position, self._last_ns = byte, -1
 
     def record_starts(self, packets: Packets) -> NDArray[np.int64]:
-        """Where in the block the records of packets begin."""
+        """The places in the block where the records of packets begin."""
         return packets.offset - self._kind.header_bytes
 
     def pass_over(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[int, bool]:

@@ -1,8 +1,8 @@
 """pcapng files: sections of blocks, in either byte order, with any number of interfaces.
 
 Packets come from enhanced, simple and (old) packet blocks; drop counts from interface statistics; secrets and names are
-kept as they are; every other block is passed over. A simple packet block has no time: it gets that of the packet
-before it. Source: draft-ietf-opsawg-pcapng.
+kept; every other block is skipped. A simple packet block has no time: it gets that of the packet before it. Source:
+draft-ietf-opsawg-pcapng.
 """
 
 import struct
@@ -47,7 +47,7 @@ INTERFACE = record_type(
 offset_ns."""
 
 ENDS, MANAGEMENT, BAD_LENGTH, BAD_TRAILER, BAD_INTERFACE, BAD_CAPLEN = range(6)
-"""Why the walk stopped: no whole block is left; a block that Python reads; a block that cannot be."""
+"""Why reading of blocks stopped: no whole block is left; a block that Python reads; a block that is impossible."""
 _WHY = {
     BAD_LENGTH: f"a pcapng block of an impossible length (too short for its type, or over {RECORD_LIMIT} bytes)",
     BAD_TRAILER: "a pcapng block whose two lengths differ",
@@ -186,7 +186,7 @@ class PcapngReader:
 
     @property
     def n_dropped(self) -> int | None:
-        """Packets that the interfaces' last statistics say were dropped; None where there are none."""
+        """The number of dropped packets in the interfaces' last statistics; None if there are none."""
         return sum(self._drops.values()) if self._drops else None
 
     def read_packets(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[Packets, int]:
@@ -216,7 +216,8 @@ class PcapngReader:
         return place - start, found
 
     def _read_management(self, buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
-        """Reads a block that is no packet; returns its length and MANAGEMENT, or 0 and why not."""
+        """Reads a block that is not a packet; returns its length and MANAGEMENT, or 0 and the reason why it cannot be
+        read."""
         kind = uint32_at(buf, at, self._big)
         big = self._big
         if kind == SECTION:
@@ -286,7 +287,8 @@ class PcapngReader:
             self._drops[self._section, number] = sum(struct.unpack(f"{order}Q", count)[0] for count in counts)
 
     def _options(self, body: bytes, at: int) -> dict[int, bytes]:
-        """The options of a block body from `at` on; the last of a code wins. What does not fit is left out."""
+        """The options of a block body from `at` on; of several with one code the last is used. Options that do not fit
+        are left out."""
         found: dict[int, bytes] = {}
         order = ">" if self._big else "<"
         while at + 4 <= len(body):

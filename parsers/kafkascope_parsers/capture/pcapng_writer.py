@@ -54,7 +54,8 @@ def _name_record(ip: str, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What the file says of itself. names: IP address -> host name, for Wireshark's name resolution."""
+    """The description of the file in its section header. names: IP address -> host name, for Wireshark's name
+    resolution."""
 
     application: str
     comment: str
@@ -77,7 +78,7 @@ class PcapngWriter:
             self._write(_block(_NAMES, records + bytes(4)))
 
     def write(self, buf: Bytes, packets: Packets, snaplen: int, options: Mapping[int, bytes]) -> None:
-        """Writes packets whose offsets count in buf. options: those of packet i, as `comment_options` makes them."""
+        """Writes packets whose offsets refer to buf. options: those of packet i, as `comment_options` makes them."""
         for linktype in np.unique(packets.linktype).tolist():
             if (linktype, snaplen) not in self._interfaces:
                 resolution = option(_IF_TSRESOL, bytes([_NANOSECONDS])) + bytes(4)

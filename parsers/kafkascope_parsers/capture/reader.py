@@ -1,4 +1,4 @@
-"""Which capture format a file has, by its first bytes."""
+"""Recognizes the format of a capture file by its first bytes."""
 
 from typing import Protocol
 
@@ -29,8 +29,8 @@ class CaptureReader(Protocol):
     linktypes             LINKTYPE_ numbers seen so far, in order of appearance
     snaplen               longest snap length seen so far; 0 is no limit
     n_packets             packets read so far
-    n_dropped             packets the capturing program says it dropped; None where it does not say
-    position              bytes of the file passed so far: whole records, and what was passed over
+    n_dropped             packets that the capturing program dropped, by its own count; None if the file has no count
+    position              bytes of the file so far: whole records, and bytes that were passed over
     secrets               secrets for decryption seen so far; they come before the packets that need them
     names                 (address, name) of the file's own name resolution seen so far
     """
@@ -45,7 +45,7 @@ class CaptureReader(Protocol):
 
     @property
     def n_dropped(self) -> int | None:
-        """See above."""
+        """The number of dropped packets, see the class."""
         ...
 
     def read_packets(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[Packets, int]:
@@ -58,10 +58,11 @@ class CaptureReader(Protocol):
         ...
 
     def pass_over(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[int, bool]:
-        """How many bytes from the corrupt place `start` on to pass over, and whether a record was found behind them.
+        """The number of bytes to pass over from the corrupt place `start` on, and whether a record was found after
+        them.
 
-        Where none was, the caller brings the rest again, followed by more; where final says that no more follows, all
-        are passed over.
+        If no record was found, the caller brings the rest again, followed by more; if final (no more follows), all
+        bytes are passed over.
         """
         ...
 
@@ -72,7 +73,7 @@ def is_capture(head: bytes) -> bool:
 
 
 def begins_like_capture(head: bytes) -> bool:
-    """Whether this, all of a file, could become a capture if only it went on."""
+    """Whether `head`, the whole content of a file, could be the beginning of a capture."""
     return len(head) < pcapng.SHORTEST_HEAD and any(
         magic.startswith(head[:4]) for magic in (*pcap.MAGICS, pcapng.MAGIC)
     )

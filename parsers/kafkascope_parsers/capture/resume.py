@@ -1,9 +1,9 @@
-"""Where records go on behind a corrupt place: by proof, never by luck.
+"""Finds the next record after a corrupt place. A proof is required, so that chance is excluded.
 
-A place is taken for a record's beginning where CHAIN headers follow one another, each of them plausible and each
-beginning where the one before says it ends. Plausible, in pcap: lengths that fit each other and the file's snap length,
-a time within a day of the last packet before, and within ten minutes of each other. Random bytes pass that with a
-chance below 10^-15 for each place. In pcapng: lengths that stand at both ends of their blocks.
+A place is accepted as a record's beginning if CHAIN headers follow one another, each of them plausible, and each at the
+place where the record before ends by its length. Plausible means, in pcap: lengths that fit each other and the file's
+snap length, a time within a day of the last packet before, and within ten minutes of each other. Random bytes pass that
+with a chance below 10^-15 for each place. In pcapng: equal lengths at both ends of each block.
 """
 
 from typing import Any
@@ -28,8 +28,8 @@ NO, YES, MORE = 0, 1, 2
 def next_pcap_record(
     buf: NDArray[np.uint8], span: tuple[int, int], kind: Any, last_s: int, final: bool
 ) -> tuple[int, bool]:
-    """The first place in buf[span[0]:span[1]] where a record begins, and True; else the first place that more bytes
-    may prove (the end, where none follow: final), and False.
+    """The first place in buf[span[0]:span[1]] where a record begins, and True; else the first place that more bytes may
+    prove (the end, if final: no more follow), and False.
 
     kind: pcap.RecordKind; last_s: seconds of the last packet before, negative where it is not known.
     """

@@ -1,5 +1,5 @@
-"""Group protocols, one a module: the facts that ingest, tables, stories and reports ask. A further one is a module with
-its object, and that object in the list.
+"""Group protocols, one a module, with the facts that ingest, tables, stories and reports need. To add one, write a
+module with its object, and add that object to the list.
 """
 
 from kafkascope_parsers.group_protocols.classic import CLASSIC

@@ -1,4 +1,4 @@
-"""Consumer groups of KIP-848: the coordinator assigns, heartbeats carry everything."""
+"""Consumer groups of KIP-848: the coordinator assigns, and heartbeats carry the whole protocol."""
 
 from kafkascope_parsers.group_protocols.protocol import (
     EPOCH_REQUEST,

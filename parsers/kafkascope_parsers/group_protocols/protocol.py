@@ -1,4 +1,4 @@
-"""What every part of the program knows of a group protocol, as one object each."""
+"""The facts about a group protocol that all parts of the program use, as one object for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class GroupMessages:
-    """Where the request and the response of an API have the fields of an event."""
+    """The fields of the request and the response of an API that become the fields of an event."""
 
     request: Fields
     response: Fields = field(default_factory=dict)
     changes: tuple[str, ...] = ()
-    """For heartbeats that carry the whole protocol: fields of the request that are null where nothing changes."""
+    """For heartbeats that carry the whole protocol: fields of the request that are null if nothing changes."""
     assignment: tuple[str, ...] = ()
     """For heartbeats that carry the whole protocol: fields of the response that make up an assignment, which the
     response has if the first is not null. One: topic-partitions by topic id; several: active tasks, and standby tasks
@@ -38,8 +38,8 @@ class GroupProtocol:
     apis: tuple[str, ...]
     messages: Mapping[str, GroupMessages]
     members_assign: bool
-    """Whether a member assigns what the others get, all at once (a generation); else the coordinator does, to one
-    member after the other (a group epoch)."""
+    """Whether a member assigns to all members at once (a generation); else the coordinator assigns, to one member after
+    the other (a group epoch)."""
     brokers_set_session_timeout: bool
     """Whether the session timeout is a setting of brokers and groups; else members send theirs."""
     shares_partitions: bool = False
@@ -54,7 +54,7 @@ class GroupProtocol:
 
     @property
     def round_words(self) -> str:
-        """What a rebalance makes, in a report."""
+        """The name of the result of a rebalance in a report."""
         return "generation" if self.members_assign else "group epoch"
 
 
@@ -65,5 +65,5 @@ def same_names(*names: str) -> Fields:
 
 EPOCH_REQUEST = same_names("member_id", "member_epoch")
 EPOCH_RESPONSE = same_names("member_id", "member_epoch", "heartbeat_interval_ms")
-"""What all heartbeats have that carry the whole protocol."""
+"""Fields of the responses to all heartbeats that carry the whole protocol."""
 SUBSCRIPTION: Fields = {"subscribed_topics": "subscribed_topic_names"}

@@ -2,12 +2,12 @@
 
 It runs twice over a batch. The first run has no columns (every entry of `base` is -1): it checks every frame, decides
 which fail, and counts the instances of every level. The second, over the frames that passed, finds columns of exactly
-those sizes and fills them. So a failing frame leaves nothing behind, no column ever grows, and no write can be out of
-bounds.
+those sizes and fills them. So a failing frame leaves no data in columns, no column ever grows, and no write can be out
+of bounds.
 
-Invariants: every read is checked against the end of the frame; a count is checked against the bytes left divided by
-the least size of an element, which is 1 or more; every turn of the loop either reads a byte, ends an element of a
-counted array, or moves on in a program that has no other backward jump. A nesting deeper than the stack does not
+Invariants: every read is checked against the end of the frame; a count is checked against the bytes left divided by the
+least size of an element, which is 1 or more; every iteration of the loop either reads a byte, ends an element of a
+counted array, or advances in the program, which has no other backward jump. A nesting deeper than the stack does not
 compile (MAX_DEPTH).
 """
 
@@ -70,8 +70,8 @@ class Limits(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Where columns are: base int64[slot, 2] (first cell, in units of the cell's width, -1 for no column) in views of
-    one buffer.
+    """The places of columns: base int64[slot, 2] (first cell, in units of the cell's width, -1 for no column) in views
+    of one buffer.
 
     base[slot, 0]: values, offsets of strings, bytes and uuids (64 bit), counts of arrays (32 bit), presence of
     structs (8 bit); base[slot, 1]: lengths of strings and bytes (32 bit), presence of fixed-width values (8 bit).
@@ -85,16 +85,16 @@ class Cells(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What a run finds out.
+    """The results of a run.
 
-    status     int64    per frame: OK or why it failed; frames that are not OK before the run are passed over
+    status     int64    per frame: OK or why it failed; frames that are not OK before the run are skipped
     fail_at    int64    per frame: byte in the buffer where it failed
     fail_pc    int64    per frame: operation that failed
     null_pc    int64    per frame: first operation that found a null where Kafka allows none, or -1
     reached    uint8    per guard: whether its code ran
     counts     int64    per level: instances
     weights    int64    per level: bytes of columns that an instance may need
-    saved      int64    per level: what `counts` were before the frame at hand
+    saved      int64    per level: the value of `counts` before the current frame
     stack      int64    (MAX_DEPTH, 5): the loops and tag sections that the position is in
     """
 
@@ -180,14 +180,14 @@ def _integers(buf, p, n, width, cells, o):  # type: ignore[no-untyped-def]
 
 
 # One function of some 180 lines: the operations share the position, the program counter and the stack, and a call for
-# each operation, or for each frame with all these arrays, costs more than what it does.
+# each operation, or for each frame with all these arrays, would cost more than the work itself.
 @kernel
 def run(frames, program, cells, tally, begin, limits):  # type: ignore[no-untyped-def]
-    """Run frames from `begin` on, in order; gives the first frame not run.
+    """Runs frames from `begin` on, in order; returns the first frame that was not run.
 
     The batch ends before the frame that would exceed its limit, unless that is its first; a frame that exceeds its own
-    fails as TOO_LARGE. Where rows are kept, a failing frame has its row on level 0 like any other, with the fields
-    before the failure.
+    fails as TOO_LARGE. If rows of failing frames are kept, such a frame has its row on level 0, with the fields before
+    the failure.
     """
     buf, starts, ends, entry = frames
     code, tags = program

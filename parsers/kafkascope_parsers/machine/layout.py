@@ -1,7 +1,7 @@
-"""Where the columns of a batch lie: one buffer for all, each slot's cells aligned in it.
+"""The layout of the columns of a batch: one buffer for all, with the cells of each slot aligned in it.
 
-A slot gets cells only if some version of the batch has it and its code was reached; a column that some instance does
-not write starts out as nulls, so that a field which a version lacks costs no operation.
+A slot gets cells only if some version of the batch has it and its code was reached; a column that is not written for
+all instances is filled with nulls first, so that a field that a version lacks needs no operation.
 """
 
 from dataclasses import dataclass
@@ -59,8 +59,8 @@ def weights(message: MessageType) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of a batch: `first` and `second` hold per slot its cells, or None where it has none; `cells` is what
-    the machine fills."""
+    """Columns of a batch: `first` and `second` have the cells of each slot, or None if it has none; the machine fills
+    `cells`."""
 
     first: tuple[NDArray[np.generic] | None, ...]
     second: tuple[NDArray[np.generic] | None, ...]

@@ -1,4 +1,4 @@
-"""Columns as nested Python values: every field in full, secrets and records among them. For `decode --jsonl`, tests
+"""Columns as nested Python values, with every field in full, including secrets and records. For `decode --jsonl`, tests
 and single messages."""
 
 from base64 import urlsafe_b64encode

@@ -1,4 +1,4 @@
-"""Record sets: what is in the records fields of Produce and Fetch."""
+"""Record sets: the contents of the records fields of Produce and Fetch."""
 
 from kafkascope_parsers.records.batches import read_batches
 from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError, Unreadable

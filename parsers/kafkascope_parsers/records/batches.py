@@ -1,4 +1,5 @@
-"""The batches of records fields, one row each, from their headers, with their checksums. Nothing is decompressed.
+"""The batches of records fields, one row each, from their headers, with a check of their checksums. Nothing is
+decompressed.
 
 Layouts: Kafka's DefaultRecordBatch (magic 2) and LegacyRecord (magic 0, 1).
 """

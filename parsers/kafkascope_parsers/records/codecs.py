@@ -1,4 +1,4 @@
-"""Opens what a record batch holds compressed, by the codecs' own libraries, never beyond a limit.
+"""Decompresses record batches with the codecs' own libraries, up to a limit.
 
 gzip: RFC 1952 members. snappy: Java's SnappyOutputStream framing (xerial: 8 bytes of magic, two versions, blocks behind
 their int32 lengths), or one raw block as librdkafka writes. lz4: frames; of magic 0 the frame header's checksum is
@@ -23,14 +23,14 @@ _LZ4_CONTENT_SIZE, _LZ4_DICTIONARY_ID = 8, 1
 
 
 _PORTION = 4 << 10
-"""Bytes that a member of gzip is given at a time: what it leaves of them is copied, and members may be tiny."""
+"""Bytes that are passed to a member of gzip at a time: the rest after its end is copied, and members may be tiny."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """Why a batch's records cannot be read. kind: one of unknown_codec, inflate_limit, malformed_compression,
-    malformed_record. A result has this, and not the exception: that would keep what its frames hold, inflated bytes
-    among it."""
+    malformed_record. Results have this and not the exception, which would keep the variables of its stack frames, as
+    inflated bytes."""
 
     kind: str
     detail: str
@@ -41,7 +41,7 @@ class Unreadable:
 
 
 class RecordsError(DecodeError):
-    """A batch's records cannot be read: why says it."""
+    """A batch's records cannot be read; `why` has the reason."""
 
     def __init__(self, kind: str, detail: str) -> None:
         self.why = Unreadable(kind, detail)
@@ -54,8 +54,8 @@ class RecordsError(DecodeError):
 
 
 def inflate(codec: str, magic: int, data: bytes, limit: int = INFLATE_LIMIT) -> bytes:
-    """The records of a batch (of a message of magic 0 or 1: its value). RecordsError when they cannot be had, or are
-    more than limit bytes."""
+    """The records of a batch (of a message of magic 0 or 1: its value). Raises RecordsError if they cannot be read, or
+    have more than limit bytes."""
     try:
         if codec == "gzip":
             out = _gunzip(data, limit)
