@@ -10,10 +10,11 @@ from typing import Any
 import numba as nb
 from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import compiler
+from numba.core import cgutils, compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from kafkascope_parsers.kernel_arguments import ArrayKind, Kind, RowKind, TupleKind
@@ -116,3 +117,26 @@ def instruction_type(name: str, crc_bits: int, data_bits: int) -> Any:
 
     cpu_target.typing_context.refresh()
     return cpu_target.typing_context.resolve_value_type(step)
+
+
+def prefetch_type() -> Any:
+    """Returns numba's type of a function of (array, index) that prefetches an item of the array."""
+
+    @intrinsic
+    def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            found = make_array(array)(context, builder, args[0])
+            place = builder.ptrtoint(found.data, ir.IntType(64))
+            (stride,) = cgutils.unpack_tuple(builder, found.strides, 1)
+            place = builder.add(place, builder.mul(args[1], stride))
+            address, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+            made = ir.FunctionType(ir.VoidType(), [address, flag, flag, flag])
+            to_read, keep, data = flag(0), flag(3), flag(1)
+            step = builder.module.declare_intrinsic("llvm.prefetch", [address], made)
+            builder.call(step, [builder.inttoptr(place, address), to_read, keep, data])
+            return context.get_dummy_value()
+
+        return types.none(array, types.int64), generate
+
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context.resolve_value_type(prefetch)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from kafkascope_parsers.kernel_arguments import ArrayKind, Kind, RowKind, TupleKind
-from kafkascope_parsers.kernel_instruction import Instruction
+from kafkascope_parsers.kernel_instruction import Instruction, Prefetch
 from kafkascope_parsers.kernel_target import Target
 
 _NAMED = frozenset({"numba", "llvmlite", "numpy", builtins.__name__, "math"})
@@ -134,7 +134,7 @@ class _Description:
             return self._of_class(type(value)), value.name
         if isinstance(value, tuple):
             return self._of_class(type(value)), [self._of_value(each) for each in value]
-        if isinstance(value, Instruction):
+        if isinstance(value, Instruction | Prefetch):
             return "instruction", repr(value)
         if isinstance(value, type):
             return self._of_class(value)

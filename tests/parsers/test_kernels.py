@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers import kernel_target
 from kafkascope_parsers.capture.columns import uint32_at
 from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.kernel_instruction import prefetch
 from kafkascope_parsers.kernels import COMPILES, kernel
 
 USES_ONE = """
@@ -128,3 +129,18 @@ def test_arguments_of_each_kind_arrive_as_in_python(order: Literal["C", "F"]) ->
 def test_what_no_kernel_takes_is_refused(value: object) -> None:
     with pytest.raises(TypeError, match="a kernel cannot be called with"):
         uint32_at(np.zeros(4, np.uint8), value, True)
+
+
+@kernel
+def summed(values, ahead):  # type: ignore[no-untyped-def]
+    """The sum of values, each of which is read after a place that lies so many items ahead was asked for."""
+    total = 0
+    for i in range(len(values)):
+        prefetch(values, i + ahead)
+        total += values[i]
+    return total
+
+
+@pytest.mark.parametrize("ahead", [8, -(1 << 40), 1 << 61])
+def test_a_place_outside_of_an_array_may_be_asked_for_and_is_not_read(ahead: int) -> None:
+    assert summed(np.arange(100), ahead) == getattr(summed, "py_func", summed)(np.arange(100), ahead) == 4950

@@ -6,10 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.kernel_instruction import prefetch
 from kafkascope_parsers.kernels import kernel
 
 SMALLEST_RECORD = 16
 """A pcap record header and a pcapng block with a packet both take at least this many bytes."""
+
+_RECORDS_AHEAD = (4, 8)
+"""How many records ahead `prefetch_records` looks, on the assumption that all have one size."""
+_BYTES_AHEAD = 1024
+"""How far behind a record `prefetch_records` looks for the headers of short records."""
 
 
 class PacketArrays(NamedTuple):
@@ -54,3 +60,15 @@ def uint32_at(buf: NDArray[np.uint8], at: int, big: bool) -> int:
     for i in range(4):
         value = value << 8 | np.int64(buf[first + i * step])
     return int(value)
+
+
+@kernel
+def prefetch_records(buf: NDArray[np.uint8], at: int, size: int) -> None:
+    """Prefetches the probable headers of the records behind the one at `at`, which has that size.
+
+    The place of a record is known only when the one before it was read, so a kernel would wait for each header. These
+    are guesses: packets of one transfer are of one size, and headers of short packets are close to each other.
+    """
+    prefetch(buf, at + size + _BYTES_AHEAD)
+    for n_records in _RECORDS_AHEAD:
+        prefetch(buf, at + n_records * size)

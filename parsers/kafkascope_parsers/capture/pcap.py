@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture.columns import PacketArrays, room_for, uint32_at, written
+from kafkascope_parsers.capture.columns import PacketArrays, prefetch_records, room_for, uint32_at, written
 from kafkascope_parsers.capture.extras import Secrets
 from kafkascope_parsers.capture.limits import PACKET_LIMIT, RECORD_LIMIT
 from kafkascope_parsers.capture.packets import Packets
@@ -67,6 +67,7 @@ def walk_records(
             return n, at, ZEROS
         if caplen > end - at - kind.header_bytes:
             break
+        prefetch_records(buf, at, kind.header_bytes + caplen)
         out.ts_ns[n] = seconds * 1_000_000_000 + fraction * kind.unit_ns
         out.packet_no[n] = first_no + n
         out.offset[n] = at + kind.header_bytes

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture.columns import PacketArrays, record_type, room_for, uint32_at, written
+from kafkascope_parsers.capture.columns import PacketArrays, prefetch_records, record_type, room_for, uint32_at, written
 from kafkascope_parsers.capture.extras import Secrets, names_of, secrets_of
 from kafkascope_parsers.capture.limits import INTERFACE_LIMIT, NAME_LIMIT, RECORD_LIMIT, SECRETS_LIMIT
 from kafkascope_parsers.capture.packets import Packets
@@ -147,6 +147,7 @@ def walk_blocks(
         padded = (length + 3) & ~3
         if padded > end - at:
             break
+        prefetch_records(buf, at, padded)
         if uint32_at(buf, at + padded - 4, big) != length:
             return row, at, BAD_TRAILER
         if kind in _MANAGEMENT:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays
+from kafkascope_parsers.kernel_instruction import CACHE_LINE, prefetch
 from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.link.duplicates import is_copy
 from kafkascope_parsers.link.layers import (
@@ -44,6 +45,9 @@ __all__ = ["SEGMENT_ROW", "IpPlaces", "LinkState", "SegmentArrays", "read_packet
 SEGMENT_LAYERS = 16
 """Steps from the link layer to TCP: IP headers, each with the tunnel header that it carries, and shims (MPLS, PPPoE, a
 third VLAN tag). A mirrored packet of a pod network has 3."""
+
+_AHEAD = 8
+"""How many packets before it is read the headers of a packet are prefetched."""
 
 IPV4_HEADER, IPV6_HEADER, TCP_HEADER = 20, 40, 20
 TIMESTAMPED_HEADER = 32
@@ -207,6 +211,13 @@ def read_packet(buf: NDArray[np.uint8], packet: PlacedPacket, seg: Any) -> int:
     return MALFORMED if at >= 0 else int(-at)
 
 
+@inlined
+def prefetch_headers(buf: NDArray[np.uint8], at: int) -> None:
+    """Prefetches the headers of the packet at `at`: those of Ethernet, IP and TCP with timestamps are 66 bytes."""
+    prefetch(buf, at)
+    prefetch(buf, at + CACHE_LINE)
+
+
 @kernel
 def read_packets(
     buf: NDArray[np.uint8],
@@ -220,6 +231,7 @@ def read_packets(
     segments."""
     n, seg, recent = 0, state.scratch[0], state.recent[0]
     for i in range(len(p.ts_ns)):
+        prefetch_headers(buf, p.offset[min(i + _AHEAD, len(p.ts_ns) - 1)])
         kinds[i] = read_packet(buf, PlacedPacket(p.offset[i], p.caplen[i], p.wirelen[i], p.linktype[i]), seg)
         if kinds[i] == IP_FRAGMENT or kinds[i] == DNS:
             ip.place[i], ip.captured[i], ip.length[i] = seg.offset, seg.captured, seg.length

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernel_instruction import CACHE_LINE, prefetch
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.row_copies import joined_rows
 from kafkascope_parsers.tcp.state import CHUNK, FROM_BLOCK, FROM_TAIL, FROM_WAITING
@@ -22,6 +23,11 @@ class Sources(NamedTuple):
     waiting: NDArray[np.uint8]
     tails: NDArray[np.uint8]
 
+
+_AHEAD = 4
+"""How many chunks before it is copied the beginning of a payload is prefetched."""
+_BEGINNING = 8 * CACHE_LINE
+"""Bytes of a payload that are prefetched; behind them the processor has noticed the sequential read."""
 
 PER_RUN = ("direction", "start", "end", "stream_offset", "gap_before", "gap_kind", "gap_after")
 """Columns of Streams that have a row for each run."""
@@ -88,6 +94,17 @@ def gap_before(chunk: Any, me: Any) -> Any:
 
 
 @kernel
+def prefetch_payload(chunks: NDArray[np.void], order: NDArray[np.int64], k: int, block: NDArray[np.uint8]) -> None:
+    """Prefetches the beginning of a payload that is copied soon after that of the k-th chunk: payloads of one direction
+    lie scattered in the block."""
+    last = len(order) - 1
+    prefetch(chunks, order[min(k + 2 * _AHEAD, last)])
+    at = chunks[order[min(k + _AHEAD, last)]].at
+    for behind in range(0, _BEGINNING, CACHE_LINE):
+        prefetch(block, at + behind)
+
+
+@kernel
 def copy_chunks(
     chunks: NDArray[np.void],
     order: NDArray[np.int64],
@@ -98,6 +115,7 @@ def copy_chunks(
     """Copies the chunks in the given order to runs.data, and writes runs and pieces. Returns the number of runs."""
     n, place, direction, expected = 0, 0, -1, 0
     for k in range(len(order)):
+        prefetch_payload(chunks, order, k, sources.block)
         chunk = chunks[order[k]]
         length = chunk.length
         if chunk.direction != direction or chunk.stream_offset != expected:
