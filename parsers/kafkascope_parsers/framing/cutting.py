@@ -28,9 +28,10 @@ from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 
 
 class Cut(NamedTuple):
-    """What kernels write: frames and stretches, with their numbers in n[0] and n[1]; entered: uint8 per run, 1 when the
-    gap before it was noted; mode, reason: uint8 per run, those of its direction when it was entered; consumed: int64
-    per run, how far it was read in data, shared by the readers of requests and of responses.
+    """What kernels write: frames and stretches, with their numbers in n[0] and n[1]; n[2]: the piece in which the last
+    frame ends; entered: uint8 per run, 1 when the gap before it was noted; mode, reason: uint8 per run, those of its
+    direction when it was entered; consumed: int64 per run, how far it was read in data, shared by the readers of
+    requests and of responses.
     """
 
     frames: NDArray[np.void]
@@ -54,7 +55,12 @@ class Framing(NamedTuple):
 @kernel
 def piece_at(s: Streams, at: int) -> int:
     """Index of the packet piece that holds the byte at `at`."""
-    low, high = 0, len(s.piece_start)
+    return piece_between(s, at, 0, len(s.piece_start))
+
+
+@kernel
+def piece_between(s: Streams, at: int, low: int, high: int) -> int:
+    """Returns the index of the piece that holds the byte at `at`, which is one of low .. high - 1."""
     while low < high:
         middle = (low + high) >> 1
         if s.piece_start[middle] <= at:
@@ -62,6 +68,17 @@ def piece_at(s: Streams, at: int) -> int:
         else:
             high = middle
     return max(low - 1, 0)
+
+
+@kernel
+def piece_from(s: Streams, near: int, at: int) -> int:
+    """Returns the index of the piece that holds the byte at `at`, searching from the piece `near` on: frames follow
+    each other, so it is that one or one of the next few."""
+    low, step = near if s.piece_start[near] <= at else 0, 1
+    while low + step < len(s.piece_start) and s.piece_start[low + step] <= at:
+        low += step
+        step *= 2
+    return piece_between(s, at, low, min(low + step, len(s.piece_start)))
 
 
 @kernel
@@ -103,7 +120,9 @@ def add_stretch(s: Streams, cut: Cut, run: int, at: int, to: int, reason: int) -
 def add_frame(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int) -> int:
     """Writes data[at:to] as a frame, its API fields still empty, and returns its index."""
     n = cut.n[0]
-    first, last = piece_at(s, at), piece_at(s, to - 1)
+    first = piece_from(s, cut.n[2], at)
+    last = piece_from(s, first, to - 1)
+    cut.n[2] = last
     row = cut.frames[n]
     row.direction = s.direction[run]
     row.start = at

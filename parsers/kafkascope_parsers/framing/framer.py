@@ -150,7 +150,7 @@ def _room(streams: Streams, consumed: NDArray[np.int64]) -> Cut:
     return Cut(
         np.empty(n_frames, FRAME),
         np.empty(n_stretches, STRETCH),
-        np.zeros(2, np.int64),
+        np.zeros(3, np.int64),
         np.zeros(len(streams.start), np.uint8),
         np.zeros(len(streams.start), np.uint8),
         np.zeros(len(streams.start), np.uint8),

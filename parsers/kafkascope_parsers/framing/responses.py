@@ -22,6 +22,7 @@ from kafkascope_parsers.framing.cutting import (
     packet_start,
     pass_over_expected,
     piece_at,
+    piece_from,
 )
 from kafkascope_parsers.framing.header import MORE, NO, YES, int32_at
 from kafkascope_parsers.framing.layout import (
@@ -222,7 +223,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
         return at
     if after > end and size <= FRAME_LIMIT and not last:
         return at
-    ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, min(after, end) - 1)])
+    ask_until(asked, w, c, i, s.piece_ts_ns[piece_from(s, cut.n[2], min(after, end) - 1)])
     known = waits(w, c, i, correlation_id)
     if not known:
         ask_ahead(asked, w, c, i, correlation_id)
