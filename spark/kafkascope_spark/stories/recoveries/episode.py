@@ -106,11 +106,10 @@ class Episode:
         """Adds an error on the resource."""
         self.catch_up(journal)
         if self.state is not State.WELL and step.duration_us is not None and step.request_id != self._tried:
-            sent_ns = step.ts_ns - 1000 * step.duration_us
             self._try(
                 EpisodeStep(
                     "retry",
-                    sent_ns,
+                    _sent_ns(step),
                     step.conn_id,
                     step.node_id,
                     step.request_id,
@@ -126,7 +125,8 @@ class Episode:
         self.n_errors += 1
         if name not in self.errors:
             self.errors.append(name)
-        self._recent.append(step.ts_ns)
+        if not self._recent or _sent_ns(step) >= self._recent[-1]:
+            self._recent.append(step.ts_ns)  # requests on their way before the error before came are no further tries
         if not self.is_fast and len(self._recent) > STORM_ERRORS:
             self.is_fast = step.ts_ns - self._recent[0] <= STORM_NS
         if step.request_id is not None and step.request_id != self._last_request:
@@ -157,7 +157,9 @@ class Episode:
         self.n_errors, self.n_wasted = self.n_errors + run.n, self.n_wasted + run.n
         self._last_request = self._tried = run.last_request_id
         self._recent.append(run.last_ns)
-        self.is_fast = self.is_fast or (run.last_ns - run.ts_ns) * STORM_ERRORS <= STORM_NS * (run.n - 1)
+        is_again = run.last_sent_ns >= run.ts_ns  # else all were on their way before the first error came
+        is_quick = (run.last_ns - run.ts_ns) * STORM_ERRORS <= STORM_NS * (run.n - 1)
+        self.is_fast = self.is_fast or (is_again and is_quick)
         if self.old_node_id is None and self.api_key not in NO_NODE_APIS:
             self.old_node_id = step.node_id
         if step.node_id is not None and step.node_id == self.old_node_id:
@@ -212,7 +214,7 @@ class Episode:
 
     def _trigger_of(self, metadata: EpisodeStep) -> RefreshTrigger:
         asked_ns = metadata.ts_ns - 1000 * (metadata.duration_us or 0)
-        newest_ns = self._recent[-1] if self._recent else self.first.ts_ns
+        newest_ns = max(self.last_error_ns, self.first.ts_ns)
         return "error" if self.first.ts_ns <= asked_ns <= newest_ns + SOON_NS else "age"
 
     def retry(self, step: EpisodeStep, journal: Journal) -> None:
@@ -296,3 +298,8 @@ def _with_duration(step: EpisodeStep, answered_ns: Mapping[str | None, int]) -> 
     if step.name != "retry" or step.duration_us is not None or step.request_id not in answered_ns:
         return step
     return step._replace(duration_us=(answered_ns[step.request_id] - step.ts_ns) // 1000)
+
+
+def _sent_ns(step: EpisodeStep) -> int:
+    """Returns when the request of an error was sent; the time of the error if that is not known."""
+    return step.ts_ns - 1000 * (step.duration_us or 0)

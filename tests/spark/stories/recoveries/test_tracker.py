@@ -92,6 +92,22 @@ def test_a_storm_is_eleven_in_a_second_or_fifty_one(
     assert (row.storm, row.n_errors, row.outcome) == (storm, n, "still_open")
 
 
+@pytest.mark.parametrize("in_runs", [False, True], ids=["one by one", "as a run"])
+def test_requests_on_their_way_together_that_are_refused_once_each_are_no_storm(
+    watch: Recoveries, request_row: MakeRequest, in_runs: bool
+) -> None:
+    """As a producer without a limit of requests in flight that learns of a moved leader."""
+    moved, key = "NOT_LEADER_OR_FOLLOWER", api_keys.PRODUCE
+    if in_runs:
+        run = failed(moved, key)
+        run.n, run.ts_ns, run.last_ns, run.last_sent_ns = 23, 40 * MS, 44 * MS, 12 * MS
+        watch.on_error_run(run, request_row(key, 10, 40, error_code=6, error_name=moved))
+    for i in range(0 if in_runs else 23):
+        watch.on_answer(request_row(key, 10, 40 + i, error_code=6, error_name=moved), [failed(moved, key)])
+    (row,) = episodes(watch)
+    assert (row.storm, row.n_errors) == (False, 23)
+
+
 def test_the_protocols_normal_course_is_no_episode(watch: Recoveries, request_row: MakeRequest) -> None:
     for name in ("MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"):
         join = request_row(api_keys.JOIN_GROUP, 10, 11, group_id="g", error_code=79, error_name=name)
