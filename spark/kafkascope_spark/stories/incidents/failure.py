@@ -199,6 +199,12 @@ class Failure:
     """For members of groups: members whose processes ended without leaving the group, which still waited for them."""
     latencies: Latencies = field(default_factory=Latencies)
     """For failures that only late responses show: how long the responses of the brokers took."""
+    longest_answer_ns: int = 0
+    """For requests that timed out in brokers: the longest time after which one of them got its response."""
+    is_never_let_in: bool = False
+    """For hosts that were turned away: whether none of their connections to these brokers was ever served."""
+    slow_at: tuple[str, ...] = ()
+    """For a broker: the requests with late responses, in words, if it answered other requests at once meanwhile."""
     misuse: Misuse | None = None
     """For clients: how they used a listener that does not fit their settings."""
     lookups: list[LookupRun] = field(default_factory=list)

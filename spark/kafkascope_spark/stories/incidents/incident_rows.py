@@ -50,7 +50,7 @@ def incident_row(
         hosts=tuple(sorted(failure.hosts)),
         confidence=failure.confidence,
         alternatives=failure.alternatives,
-        contrast=None if failure.confidence is None else failure.contrast.sentence(len(hosts_of(failure))),
+        contrast=_contrast(failure),
         subject=failure.subject,
         start_ns=failure.start_ns,
         fault_start_after_ns=fault.start_after_ns,
@@ -77,6 +77,12 @@ def incident_row(
         how_known=how_known(failure),
         evidence=tuple(_evidence(failure)),
     )
+
+
+def _contrast(failure: Failure) -> str | None:
+    """Who was served meanwhile, where packets show a place."""
+    n_hosts = len(hosts_of(failure))
+    return failure.contrast.sentence(n_hosts) if failure.confidence is not None and n_hosts else None
 
 
 def actions_of(failure: Failure, observed: Observed) -> tuple[Action, ...]:

@@ -1,14 +1,27 @@
 """Slow brokers behind stalls that nothing else explains: most of their responses in that time were late. This finds
 brokers that were slow from the begin of the capture, for which there is no usual time to compare with."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
 from kafkascope_spark.stories.incidents.kinds.cluster_slow import CLUSTER_SLOW
-from kafkascope_spark.stories.incidents.latencies import Asked, Latencies
+from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
 from kafkascope_spark.stories.stalls.apis import ANSWERED_AT_ONCE
+from kafkascope_spark.stories.stalls.table import StallKind
+
+_REQUESTS: Mapping[StallKind, str] = {
+    "produce": "Produce",
+    "commit": "OffsetCommit",
+    "transaction": "requests of transactions",
+    "metadata": "Metadata",
+    "admin": "requests of administrators",
+}
+_AT_ONCE = frozenset().union(*ANSWERED_AT_ONCE.values(), (api_keys.HEARTBEAT,), api_keys.GROUP_HEARTBEATS)
+"""Requests that a broker answers at once where it is well."""
 
 
 def with_late_responses(
@@ -20,8 +33,21 @@ def with_late_responses(
     unexplained = list(failures)
     kinds = [frozenset().union(*(ANSWERED_AT_ONCE.get(stall.kind, ()) for stall in f.stalls)) for f in unexplained]
     asked = [Asked(f.start_ns, f.affected_to_ns, keys) for f, keys in zip(unexplained, kinds, strict=True)]
-    for failure, latencies in zip(unexplained, ask(asked), strict=True):
-        yield _of_slow_nodes(failure, latencies)
+    found = [_of_slow_nodes(failure, late) for failure, late in zip(unexplained, ask(asked), strict=True)]
+    _give_slow_services({f: a for f, a in zip(found, asked, strict=True) if f.kind is BROKER_SLOW}, ask)
+    yield from found
+
+
+def _give_slow_services(asked: Mapping[Failure, Asked], ask: Callable[[Sequence[Asked]], list[Latencies]]) -> None:
+    """Tells of slow brokers what they answered late, where they answered other requests of the same times at once."""
+    others = [Asked(each.from_ns, each.to_ns, _AT_ONCE.difference(each.api_keys)) for each in asked.values()]
+    of_node: dict[int | None, Latency] = defaultdict(Latency)
+    for failure, latencies in zip(asked, ask(others) if others else [], strict=True):
+        of_node[failure.node_id].add(latencies.of_nodes({failure.node_id or 0}).total())
+    for failure in asked:
+        if of_node[failure.node_id].is_quick:
+            failure.slow_at = tuple(sorted({_REQUESTS[s.kind] for s in failure.stalls if s.kind in _REQUESTS}))
+            failure.subject = f"{failure.subject} ({listed(failure.slow_at)} alone)"
 
 
 def _of_slow_nodes(failure: Failure, latencies: Latencies) -> Failure:

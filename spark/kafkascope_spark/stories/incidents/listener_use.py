@@ -13,7 +13,7 @@ from itertools import pairwise
 from kafkascope_analyzer.dataset.row_types import values_of
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, TlsGivenUp
+from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection, TlsGivenUp
 from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER
 from kafkascope_spark.stories.stage_rows import StageRow
 
@@ -34,8 +34,9 @@ class Outcome(StageRow):
     server: `address:port`; protocol: a security.protocol of Kafka, TLS if it could not be decrypted, or HTTP.
     of_broker: whether it was served and belongs to a broker; from_start: whether the capture has its first packets, so
     that its use of SASL is known. error_name: error with which SASL was refused; had_session: whether SASL had been
-    accepted earlier on the same connection; answered: whether the server answered ApiVersions before it closed; asked:
-    whether the client sent other requests than the handshake. tls_given_up: which side gave up TLS, and why.
+    accepted earlier on the same connection; left_login: whether the client closed it during the login, without an
+    error; answered: whether the server answered ApiVersions before it closed; asked: whether the client sent other
+    requests than the handshake. tls_given_up: which side gave up TLS, and why.
     """
 
     server: str
@@ -46,6 +47,7 @@ class Outcome(StageRow):
     from_start: bool = True
     error_name: str | None = None
     had_session: bool = False
+    left_login: bool = False
     answered: bool = False
     asked: bool = False
     tls_given_up: TlsGivenUp | None = None
@@ -202,6 +204,9 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
         return Outcome(*spoke, served=True, from_start=connection.opened_in_capture)
     if protocol == HTTP:
         return Outcome(*spoke, served=False)
+    if connection.close_kind in CLOSED_BY_CLIENT and connection.sasl_mechanism is not None:
+        is_login = connection.apis <= api_keys.HANDSHAKE_APIS
+        return Outcome(*spoke, served=False, left_login=True) if is_login else None
     if connection.close_kind not in CLOSED_BY_SERVER:
         return None
     if protocol == TLS:

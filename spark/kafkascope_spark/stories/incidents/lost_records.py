@@ -9,6 +9,7 @@ end.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.api_keys import PRODUCE
 from kafkascope_parsers.error_facts import EPOCH_OVER, SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import client
@@ -55,15 +56,26 @@ def give_waiting(failures: Iterable[Failure], stalls: Iterable[Stall]) -> list[S
             if stall.kind == "produce"
             and stall.client_instance_id in failure.client_instance_ids
             and place in failure.resources
-            and failure.overlap_ns(stall.from_ns, stall.to_ns) >= 0
+            and _met(failure, stall)
         )
         failure = next(of_it, None)
         if failure is None:
             left.append(stall)
             continue
         failure.stalls.append(stall)
+        failure.start_ns = min(failure.start_ns, stall.from_ns)
         failure.end_ns = None if stall.to_ns is None or failure.end_ns is None else max(failure.end_ns, stall.to_ns)
     return left
+
+
+def _met(failure: Failure, stall: Stall) -> bool:
+    """Whether the server closed such a connection while the client waited: smaller batches may be taken in between, so
+    that only the last batch of all is never sent again."""
+    if failure.overlap_ns(stall.from_ns, stall.to_ns) >= 0:
+        return True
+    closed = (row.closed_ns for row in failure.recoveries if row.resource_kind == "connection")
+    until_ns = FOREVER if stall.to_ns is None else stall.to_ns
+    return any(at_ns is not None and stall.from_ns <= at_ns <= until_ns for at_ns in closed)
 
 
 def is_of_lost_records(recovery: ClientRecovery) -> bool:

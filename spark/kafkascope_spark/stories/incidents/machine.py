@@ -64,6 +64,7 @@ from kafkascope_spark.stories.incidents.recovery_attribution import attribute_re
 from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
 from kafkascope_spark.stories.incidents.repeated import with_repeated
 from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
+from kafkascope_spark.stories.incidents.short_timeouts import mark_short_timeouts
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
@@ -314,6 +315,7 @@ class Incidents:
         others = [row for row in recoveries if row.recovery_id not in taken]
         found = self._found("errors", lambda: of_errors(others, moved_to))
         self._do("topic ids", lambda: mark_recreated(found, self._leadership_of))
+        self._do("short timeouts", lambda: mark_short_timeouts(found, self._packets.latencies))
         return [*stale, *found]
 
     def _failures_of_brokers(self) -> list[Failure]:

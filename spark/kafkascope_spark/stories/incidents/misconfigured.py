@@ -22,6 +22,8 @@ WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
 UNAUTHENTICATED = 2
 """Fewest connections that a SASL listener closed on an unauthenticated request without a response: a single one may
 have ended by chance."""
+LEFT_LOGINS = 3
+"""Fewest connections that a client closed during its login: one or two may have ended by chance."""
 MOST_ADDRESSES = 3
 AUTHENTICATION: frozenset[Cause] = frozenset(
     {
@@ -29,6 +31,7 @@ AUTHENTICATION: frozenset[Cause] = frozenset(
         "needless_sasl",
         "mechanism",
         "credentials",
+        "left_login",
         "refused_at_times",
         "no_longer",
         "authenticates_again",
@@ -118,6 +121,8 @@ class Listeners:
             return _cause_of_refusal(use, use.outcome.error_name)
         if use.outcome.tls_given_up is not None:
             return "tls"
+        if use.outcome.left_login:
+            return "left_login" if use.n >= LEFT_LOGINS and not use.works_on else None
         protocol, taken = use.outcome.protocol, self._taken_at(use.server)
         if not taken:
             return None

@@ -15,6 +15,8 @@ from kafkascope_spark.stories.model import TlsGivenUp
 from kafkascope_spark.stories.settings import setting, settings
 from kafkascope_spark.stories.tls_words import what_to_change, why
 
+_IAM = "AWS_MSK_IAM"
+"""The mechanism of Amazon MSK: a signed request in place of a password."""
 _DID: dict[Cause, str] = {
     "http": "{who} spoke HTTP to {place}, where brokers serve Kafka",
     "needless_tls": "{who} spoke TLS to {place}, which takes none",
@@ -24,6 +26,7 @@ _DID: dict[Cause, str] = {
     "needless_sasl": "{who} began SASL at {place}, which does none (ILLEGAL_SASL_STATE)",
     "mechanism": "{place} does not have the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM)",
     "credentials": "{place} did not accept the credentials of {who} (SASL_AUTHENTICATION_FAILED)",
+    "left_login": "{who} closed its connections to {place} itself while it logged in, without an error of the broker",
     "refused_at_times": "{place} refused some logins of {who}, and later took the same (SASL_AUTHENTICATION_FAILED)",
     "no_longer": "{place} no longer accepts the credentials of {who} (SASL_AUTHENTICATION_FAILED), which it had let in "
     "by the same client id from the same address before",
@@ -68,6 +71,8 @@ def misuse_known(misuse: Misuse) -> str:
         return "TLS alerts, and what the handshakes show"
     if any(use.outcome.error_name for use in misuse.uses):
         return "error codes of SASL"
+    if misuse.cause == "left_login":
+        return "connections that the client closed after SaslHandshake"
     return "connections that brokers closed without serving them, and those that they served at the same address"
 
 
@@ -157,6 +162,13 @@ def _credentials(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     mechanisms = _mechanisms(misuse)
     users = sorted({client.principal for client in observed.clients if client.principal})
     who = f" of {listed(users)}" if users else ""
+    if _IAM in mechanisms:
+        yield clients(
+            "Compare what the broker said with the IAM policies of the role that these clients have: it has to allow "
+            "kafka-cluster:Connect on this cluster (and the actions on topics and groups that they need). There is no "
+            "password to correct; a role of another account, or of the host instead of the pod, looks the same."
+        )
+        return
     yield clients(
         f"Correct user name and password{who} in these clients: {setting('credentials', observed.libraries)}; or let "
         f"the brokers know them (mechanism {listed(mechanisms)})."
@@ -173,6 +185,21 @@ def _credentials(misuse: Misuse, observed: Observed) -> Iterable[Action]:
             for mechanism in scram
         ]
         yield clients(f"To set a password: {'; '.join(commands[:MOST_COMMANDS])}" if commands else "")
+
+
+def _left_login(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
+    mechanisms = _mechanisms(misuse)
+    how = f" ({listed(mechanisms)})" if mechanisms else ""
+    yield clients(
+        f"The broker has the mechanism{how} and refused nothing: the log of these clients says why they have no "
+        "credentials to send."
+    )
+    if "GSSAPI" in mechanisms:
+        yield clients(
+            "With Kerberos they got no ticket: see that kinit works with their keytab and principal on their host, and "
+            "that the KDC knows kafka/HOST for the name under which they reach the broker "
+            "(sasl.kerberos.service.name; klist, kvno kafka/HOST)."
+        )
 
 
 def _refused_at_times(misuse: Misuse, observed: Observed) -> Iterable[Action]:
@@ -241,6 +268,7 @@ _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "before_login": _before_login,
     "mechanism": _mechanism,
     "credentials": _credentials,
+    "left_login": _left_login,
     "refused_at_times": _refused_at_times,
     "no_longer": _no_longer,
     "authenticates_again": _authenticates_again,

@@ -20,6 +20,7 @@ Cause = Literal[
     "needless_sasl",
     "mechanism",
     "credentials",
+    "left_login",
     "refused_at_times",
     "no_longer",
     "authenticates_again",

@@ -7,6 +7,8 @@ from itertools import chain
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
+from kafkascope_spark.stories.incidents.latencies import Latency
 from kafkascope_spark.stories.incidents.table import CourseStep
 
 SHORT_NS, APART_NS = 5 * SECOND, 10 * SECOND
@@ -21,7 +23,7 @@ def with_repeated(failures: Iterable[Failure]) -> list[Failure]:
     last_of: dict[tuple[object, ...], list[Failure]] = {}
     for failure in sorted(failures, key=lambda each: (each.start_ns, each.kind.name, each.subject)):
         group = last_of.get(_place(failure))
-        if group is not None and failure.states and _follows(group[-1], failure):
+        if group is not None and _is_of_times(failure) and _follows(group[-1], failure):
             group.append(failure)
         else:
             last_of[_place(failure)] = group = [failure]
@@ -35,9 +37,14 @@ def with_repeated(failures: Iterable[Failure]) -> list[Failure]:
     return kept
 
 
+def _is_of_times(failure: Failure) -> bool:
+    """Whether packets or times of responses show it, which say when it was over."""
+    return bool(failure.states) or failure.kind is BROKER_SLOW
+
+
 def _place(failure: Failure) -> tuple[object, ...]:
     place = failure.server if failure.node_id is None else failure.node_id
-    return failure.kind.name, place, failure.subject, failure.hosts, failure.root
+    return failure.kind.name, place, failure.subject, failure.hosts, failure.root, failure.slow_at
 
 
 def _follows(earlier: Failure, later: Failure) -> bool:
@@ -71,6 +78,8 @@ def _join(group: Sequence[Failure]) -> None:
         first.outlasting |= other.outlasting
         first.unanswered |= other.unanswered
         first.encrypted_hosts |= other.encrypted_hosts
+        for pair, latency in other.latencies.of_pairs.items():
+            first.latencies.of_pairs.setdefault(pair, Latency()).add(latency)
         first.waited_ms = max(first.waited_ms, other.waited_ms)
     first.end_ns, first.affected_until_ns = last.end_ns, last.affected_until_ns
     first.session, first.reopened_ns = last.session or first.session, last.reopened_ns

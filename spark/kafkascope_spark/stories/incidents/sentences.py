@@ -5,7 +5,7 @@ from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.error_messages import quoted
 from kafkascope_spark.stories.incidents.failure import UNSERVED, Failure
-from kafkascope_spark.stories.incidents.kinds.texts import expiry
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, BY_TIMES, expiry
 from kafkascope_spark.stories.incidents.localization import doubt
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known
 from kafkascope_spark.stories.incidents.times import Times
@@ -24,6 +24,8 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
 def how_known(failure: Failure) -> str:
     """Returns the evidence in the capture, in words."""
     known = failure.kind.known if failure.misuse is None else misuse_known(failure.misuse)
+    if known == BY_STATES and failure.latencies.of_pairs and not failure.states:
+        known = BY_TIMES
     if failure.session is None or failure.kind.by_session:
         return known
     return f"{known}; its ZooKeeper session"

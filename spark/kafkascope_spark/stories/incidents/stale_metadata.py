@@ -20,8 +20,12 @@ from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.topics import topic_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
 
-AT_OLD_LEADER = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
-"""Errors of a broker that is no longer the leader of a topic-partition."""
+WITHOUT_REPLICA = "REPLICA_NOT_AVAILABLE"
+"""Error of a former replica for consumers that were sent to it (KIP-392)."""
+AT_OLD_LEADER = frozenset(
+    {"UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", WITHOUT_REPLICA}
+)
+"""Errors of a broker that is no longer the leader of a topic-partition, or no longer one of its replicas."""
 OF_OLD_EPOCH = "FENCED_LEADER_EPOCH"
 """Error of a leader for a client that knows an older leader epoch."""
 SETTLES_NS = SECOND
@@ -67,7 +71,7 @@ def of_stale_metadata(
     found: dict[str, Failure] = {}
     for row in sorted(recoveries, key=lambda r: (r.start_ns, r.recovery_id)):
         leader = moved_to.get(row.recovery_id)
-        if leader is None and row.first_error_name != OF_OLD_EPOCH:
+        if leader is None and row.first_error_name not in (OF_OLD_EPOCH, WITHOUT_REPLICA):
             continue
         report = None if leader is None else _outdated_report(row, leadership)
         if report is None and not _is_behind(row):

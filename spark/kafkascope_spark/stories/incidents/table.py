@@ -112,7 +112,8 @@ class IncidentRow(StoryRow):
     alternatives: Annotated[tuple[Alternative, ...], "other places that the capture does not exclude"]
     contrast: Annotated[
         str | None,
-        "whose requests were answered in the first minute of the failure, in words; null where confidence is null",
+        "whose requests were answered in the first minute of the failure, in words; null where confidence is null, and "
+        "where times of responses show the failure, and not packets",
     ]
     subject: Annotated[str, "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."]
     start_ns: Annotated[int, TIME, "when it failed"]

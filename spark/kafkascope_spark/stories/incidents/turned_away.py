@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.findings.wording import listed
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.connection_limit import CONNECTION_LIMIT
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -31,9 +31,17 @@ def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -
             until_ns = 0
         failures[-1].states.append(row)
         until_ns = max(until_ns, row.until_ns)
+    served = {(row.host, row.server) for row in rows if _has_served(row)}
     for failure in failures:
         _complete(failure)
+        failure.is_never_let_in = served.isdisjoint((row.host, row.server) for row in failure.states)
     return failures
+
+
+def _has_served(row: BrokerState) -> bool:
+    """Whether the broker served the host for a while: a connection that it accepts is open for a moment before it is
+    closed."""
+    return row.state == "serving" and row.until_ns - row.from_ns >= SECOND
 
 
 def _complete(failure: Failure) -> None:

@@ -205,14 +205,19 @@ class Startups:
     def _did_its_work(self, start: Start) -> bool:
         """Whether all requests of a client were served, and nothing shows that it had more to do: a consumer that
         fetched without records being available, whose first Fetch still waited for records when its connection ended,
-        or that stayed in a group without a partition; a producer that got its producer id and had nothing to send; a
-        client that requested only metadata and got all responses; or an encrypted client that got a response."""
+        or that stayed in a group without a partition; a producer that got its producer id and had nothing to send; an
+        administrator that got a response; a client that requested only metadata and got all responses; or an
+        encrypted client that got a response."""
         kind = self._instance.kind
         if kind.claimed:
             return "first_exchange" in start.done
         if is_reader(kind):
             return not start.done.isdisjoint(("first_fetch", "first_heartbeat"))
-        if "metadata" not in start.done or any(has_failed(s) for s in start.steps):
+        if any(has_failed(s) for s in start.steps):
+            return False
+        if kind.kind == "admin" and any(s.name == "admin_request" for s in start.steps):
+            return True
+        if "metadata" not in start.done:
             return False
         if is_producer(kind):
             return "init_producer_id" in start.done and SENDS.isdisjoint(s.name for s in start.steps)

@@ -1,12 +1,15 @@
 """Decides which steps of a start failed, and which of them is the step at which the start failed: the first one in the
 order in which an engineer would check."""
 
-from kafkascope_parsers.error_facts import FATAL, NORMAL_ERRORS
+from kafkascope_parsers.error_facts import FATAL, NORMAL_ERRORS, errors_about
 from kafkascope_spark.stories.startups.steps import PHASE_OF_STEP, Step
 
 LAST_STEPS = 3
 """Steps at the end of a start that decide whether it failed. The client tries other brokers in between, so that the
 very last step may have succeeded."""
+_ANSWERS = NORMAL_ERRORS | errors_about("administration")
+"""Errors that are no failure of a start. What an administrator is refused is the answer to the request: a program that
+creates a topic at each start is told that it is there, and the client works."""
 _BOOTSTRAP_STEPS = ("tls_handshake", "sasl_handshake", "sasl_authenticate", "api_versions", "metadata")
 
 
@@ -20,7 +23,7 @@ def has_failed(step: Step) -> bool:
     """Whether the step failed. A poll or rebalance without a response is no failure: the client left before."""
     if step.outcome == "unanswered":
         return PHASE_OF_STEP.get(step.name, "direct") in ("direct", "discovery") or step.name == "init_producer_id"
-    return step.outcome == "error" and step.error_name not in NORMAL_ERRORS
+    return step.outcome == "error" and step.error_name not in _ANSWERS
 
 
 def failed_at(steps: list[Step]) -> Step | None:

@@ -10,6 +10,8 @@ from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreacha
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
 from kafkascope_spark.stories.servers.table import BrokerState
 
@@ -120,3 +122,15 @@ def test_hosts_that_brokers_turn_away_are_one_failure_until_the_first_is_served(
     (failure,) = turned_away_hosts(rows, [])
     assert (failure.hosts, failure.end_ns, failure.waited_ms) == ({"10.0.0.21"}, 30 * NS, 18_000)
     assert severity_of(failure) == "error"
+    assert not failure.is_never_let_in, "it was served before"
+
+
+def test_a_host_that_a_broker_never_let_in_has_reached_no_limit_of_its_own(state: MakeState) -> None:
+    """Two of three brokers behind a sidecar (https://github.com/istio/istio/issues/28646)."""
+    rows = [state(1, 21, "serving", 0, 60), state(2, 22, "serving", 0, 60)]
+    rows += [state(2, 21, "serving", 10, 10.002), state(2, 21, "turned_away", 10.002, 50)]
+    (failure,) = turned_away_hosts(rows, [])
+    assert failure.is_never_let_in
+    assert "none was ever served, as where a proxy accepts them" in failure.kind.sentence(failure, Times(0))
+    owners = [action.owner for action in failure.kind.advice(failure, Observed(failure, {}, ()))]
+    assert owners[0] == "network"

@@ -9,6 +9,7 @@ from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_parsers.api_keys import JOIN_GROUP
+from kafkascope_spark.stories.groups.table import GroupMember
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -38,6 +39,28 @@ def joins(n: int, waited_s: int, *, given_up: bool = True, group_id: str = "orde
         made = row_of(UnansweredRequest, **row, response_ns=None)
         rows.append(replace(made, until_ns=begin + waited_s * NS, given_up=given_up))
     return rows
+
+
+@pytest.mark.parametrize(
+    ("last_s", "found"),
+    [(60, True), (14.5, False), (30, False)],
+    ids=["most of the rebalance", "half a second", "some of the rebalance"],
+)
+def test_the_member_that_the_others_waited_for_is_named(
+    recovery: MakeRow, rebalance: MakeRow, client: MakeRow, stall: MakeRow, last_s: float, found: bool
+) -> None:
+    """Two members join at once, and the third at its next poll."""
+    machine = Incidents(0)
+    joins = (("w-1", 14), ("w-2", 14.2), ("w-3", last_s))
+    members = tuple(row_of(GroupMember, client_id=name, joined_ns=int(at * NS)) for name, at in joins)
+    made = replace(rebalance(14, 68), members=members, duration_ms=54_000)
+    for row in (stall("consume", 21, 1, 14, 68, group_id="orders-app"), made, client(21)):
+        machine.take(row)
+    told = [row for row in machine.finish() if isinstance(row, IncidentRow)]
+    (incident,) = batch_of_rows(IncidentRow, told).to_pylist()
+    assert incident["kind"] == "member"
+    assert ("w-3 joined again 45.8 s after the others, which waited for it" in incident["sentence"]) is found
+    assert ("Look at what the application of w-3 did" in advised(incident)) is found
 
 
 @pytest.mark.parametrize(

@@ -26,17 +26,20 @@ SLOW, QUICK = Latency(10, 9, 3 * NS), Latency(10, 0, NS // 100)
 ONE, TWO = "10.0.0.21", "10.0.0.22"
 
 
-def told(stall: MakeStall, pairs: dict[tuple[str, int], Latency], *kinds: str) -> list[Failure]:
-    """Stalls of host 21 at node 1 and of host 22 at node 2."""
+Pairs = dict[tuple[str, int], Latency]
+
+
+def told(stall: MakeStall, pairs: Pairs, *kinds: str, others: Pairs | None = None) -> list[Failure]:
+    """Stalls of host 21 at node 1 and of host 22 at node 2. others: how long requests took that nobody waited for."""
     stalls = [stall(kind, 20 + n, n, 10, 14) for kind in kinds for n in (1, 2)]
     asked: list[Asked] = []
 
     def ask(questions: list[Asked]) -> list[Latencies]:
         asked.extend(questions)
-        return [Latencies(pairs)]
+        return [Latencies(pairs if PRODUCE in question.api_keys else others or {}) for question in questions]
 
     found = list(with_late_responses(of_unexplained(stalls), ask))
-    assert [(a.from_ns, a.to_ns) for a in asked] == [(10 * NS, 14 * NS)]
+    assert {(a.from_ns, a.to_ns) for a in asked} == {(10 * NS, 14 * NS)}
     assert sum(len(failure.stalls) for failure in found) == len(stalls)
     return found
 
@@ -57,6 +60,19 @@ def test_one_broker_that_responds_late_beside_quicker_ones_is_slow(
     assert (failure.kind.name, failure.node_id, failure.confidence) == ("broker_slow", 1, confidence)
     sentence = failure.kind.sentence(failure, Times(0))
     assert ("while other brokers were quicker" in sentence) == (confidence == "likely")
+
+
+@pytest.mark.parametrize(("other", "is_alone"), [(QUICK, True), (SLOW, False), (Latency(2, 0, 1), False)])
+def test_a_broker_that_answers_other_requests_at_once_is_slow_at_those_alone(
+    stall: MakeStall, other: Latency, is_alone: bool
+) -> None:
+    """Two requests that were quick show no more than chance."""
+    (failure,) = told(stall, {(ONE, 1): SLOW}, "produce", others={(TWO, 1): other})
+    assert failure.kind.name == "broker_slow"
+    assert (failure.subject == "node 1 (Produce alone)") == is_alone
+    sentence = failure.kind.sentence(failure, Times(0))
+    assert ("Node 1 responded late to Produce" in sentence) == is_alone
+    assert ("while it answered its other requests at once" in sentence) == is_alone
 
 
 def test_a_broker_that_is_quick_to_others_is_not_the_cause_and_the_sentence_says_so(stall: MakeStall) -> None:

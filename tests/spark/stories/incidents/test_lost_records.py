@@ -7,7 +7,7 @@ import pytest
 from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
-from kafkascope_spark.stories.incidents.lost_records import lost_records
+from kafkascope_spark.stories.incidents.lost_records import give_waiting, lost_records
 
 NS = 1_000_000_000
 
@@ -45,6 +45,17 @@ def test_what_a_client_lost_with_a_connection_is_one_failure(lost):
 )
 def test_what_was_sent_again_or_is_no_record_is_not_lost(lost, more):
     assert list(lost_records([lost(**more)])) == []
+
+
+def test_what_waited_while_the_server_closed_connections_belongs_to_them(lost, stall):
+    """A batch that is too large waits, and smaller ones after it are taken: only the last large one is never sent
+    again (https://github.com/Azure/azure-event-hubs-for-kafka/issues/255)."""
+    closed = lost("connection", "10.0.0.11:9092", api=None)
+    (failure,) = lost_records([lost(), closed])
+    at = {"topic": "lines", "partition": 0, "client_instance_id": "ci-5"}
+    waited, before = stall("produce", 5, 1, 600, 604, **at), stall("produce", 5, 1, 500, 504, **at)
+    assert give_waiting([failure], [waited, before]) == [before]
+    assert (failure.stalls, failure.start_ns) == ([waited], 600 * NS)
 
 
 @pytest.mark.spark

@@ -52,6 +52,20 @@ FAULTS = [
         "--alter --add-config 'SCRAM-SHA-512=[password=PASSWORD]' --entity-type users --entity-name carol",
     ),
     (
+        {"protocol": "SASL_SSL", "mechanism": "AWS_MSK_IAM", "error_name": "SASL_AUTHENTICATION_FAILED"},
+        {"protocol": "TLS"},
+        "auth_failed",
+        "10.0.0.1:9093 did not accept the credentials of client-21 (10.0.0.21)",
+        "it has to allow kafka-cluster:Connect on this cluster",
+    ),
+    (
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "left_login": True},
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI"},
+        "auth_failed",
+        "closed its connections to 10.0.0.1:9093 itself while it logged in, without an error of the broker",
+        "With Kerberos they got no ticket",
+    ),
+    (
         {"protocol": "SASL_SSL", "error_name": "ILLEGAL_SASL_STATE", "had_session": True},
         {"protocol": "TLS"},
         "auth_failed",
@@ -231,6 +245,29 @@ def test_a_client_whose_next_attempt_may_be_due_goes_on(uses: Callable[..., list
     (slow,) = uses(CLOSED, last)
     (single,) = uses(last)
     assert (slow.is_over, single.is_over) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("apis", "mechanism", "left"),
+    [
+        ({api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE}, "GSSAPI", True),
+        ({api_keys.API_VERSIONS}, None, False),
+        ({api_keys.SASL_HANDSHAKE, api_keys.METADATA}, "GSSAPI", False),
+    ],
+    ids=["after SaslHandshake", "after its greeting", "after a request"],
+)
+def test_a_client_that_closes_while_it_logs_in_has_left_its_login(
+    apis: set[int], mechanism: str | None, left: bool, uses: Callable[..., list[ListenerUse]]
+) -> None:
+    """librdkafka without a Kerberos ticket (https://github.com/confluentinc/librdkafka/issues/2117)."""
+    rows = uses({"close_kind": "fin_client", "n_requests": 2, "apis": apis, "sasl_mechanism": mechanism})
+    assert [row.outcome.left_login for row in rows] == [True] * left
+
+
+def test_who_left_its_login_once_or_works_on_shows_no_fault(use: MakeRow) -> None:
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "left_login": True}
+    for more in ({"n": 2}, {"works_on": True}):
+        assert tell(uses=[use(21, **login, **more)]) == ([], {})
 
 
 def test_refused_credentials_go_by_their_error(uses: Callable[..., list[ListenerUse]]) -> None:

@@ -1,9 +1,15 @@
 """Requests that brokers refuse, as users reported it in public trackers: what is said of it, and what is advised."""
 
+from collections.abc import Sequence
+
 import pytest
 from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
 
 from .conftest import NS, MakeRow
@@ -159,3 +165,36 @@ def test_an_exception_at_sync_group_is_mostly_about_the_size_of_the_group(recove
     group = {"resource_kind": "group", "resource": "g", "first_api_key": api_keys.SYNC_GROUP}
     (incident,), _ = tell(recoveries=[lasting(recovery, "UNKNOWN_SERVER_ERROR", **group)], clients=[client(21)])
     assert "max.message.bytes of __consumer_offsets" in advised(incident)
+
+
+class Answered(Packets):
+    """Node 1 answered Produce of the host 21 after that long."""
+
+    def __init__(self, longest_ms: int) -> None:
+        super().__init__()
+        self._latency = Latency(25, 0, longest_ms * 1_000_000)
+
+    def latencies(self, questions: Sequence[Asked]) -> list[Latencies]:
+        return [Latencies({("10.0.0.21", 1): self._latency}) for _ in questions]
+
+
+@pytest.mark.parametrize(
+    ("longest_ms", "api", "kind"),
+    [
+        (103, api_keys.PRODUCE, "request_refused"),
+        (30_000, api_keys.PRODUCE, "too_few_replicas"),
+        (103, api_keys.METADATA, "too_few_replicas"),
+    ],
+)
+def test_a_producer_that_lets_brokers_wait_for_a_moment_is_the_cause(
+    longest_ms: int, api: int, kind: str, recovery: MakeRow, client: MakeRow
+) -> None:
+    """https://github.com/oleksiyk/kafka/issues/70: its default was 100 ms."""
+    machine = Incidents(0, packets=Answered(longest_ms))
+    for row in (lasting(recovery, "REQUEST_TIMED_OUT", first_api_key=api), client(21)):
+        machine.take(row)
+    (incident,) = [row for row in machine.finish() if isinstance(row, IncidentRow)]
+    assert incident.kind == kind
+    is_own = kind == "request_refused"
+    assert ("no longer than 103 ms" in incident.sentence) == is_own
+    assert any("Raise the timeout of Produce" in action.text for action in incident.actions) == is_own

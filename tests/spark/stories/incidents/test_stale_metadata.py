@@ -55,6 +55,15 @@ def test_a_client_that_does_not_ask_who_leads_has_stale_metadata(recovery: MakeR
     assert "Create" not in advised(row)
 
 
+def test_who_goes_on_asking_a_replica_that_is_none_any_longer_has_stale_metadata(recovery: MakeRow) -> None:
+    """https://github.com/confluentinc/librdkafka/issues/3399: for hours, where it was sent to a replica before."""
+    row = incident_of(went_on(recovery, "REPLICA_NOT_AVAILABLE"), led(2, 0, 5))
+    assert (row["kind"], row["severity"]) == ("stale_client", "error")
+    assert "node 2 led it" in row["sentence"]
+    unknown = incident_of(went_on(recovery, "REPLICA_NOT_AVAILABLE"))
+    assert "it has no replica there any longer" in unknown["sentence"]
+
+
 def test_who_is_served_elsewhere_shows_that_the_partition_is_there(recovery: MakeRow) -> None:
     row = incident_of(went_on(recovery), led(1, 0, 5), served=(Served("orders-0", 3, 2 * NS, 20 * NS),))
     assert row["kind"] == "stale_client"

@@ -12,6 +12,7 @@ from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.table import StartupRow, StartupStepRow
 
 MS = 1_000_000
+CREATE_TOPICS = 19
 CAPTURE = (0, 60_000 * MS)
 MakeInstance = Callable[..., Instance]
 MakeConnection = Callable[..., Connection]
@@ -117,6 +118,30 @@ def test_a_member_that_no_partition_was_left_for_is_done(
     refused = request_row(api_keys.METADATA, 3_100, 3_101, error_code=5, error_name="LEADER_NOT_AVAILABLE")
     (start,) = rows_of(instance(gone), gone, [*kept, refused])["startups"]
     assert start.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "outcome"),
+    [
+        (36, "TOPIC_ALREADY_EXISTS", "done"),
+        (38, "INVALID_REPLICATION_FACTOR", "done"),
+        (29, "TOPIC_AUTHORIZATION_FAILED", "failed"),
+        (41, "NOT_CONTROLLER", "failed"),
+    ],
+)
+def test_an_administrator_that_was_answered_has_not_failed(
+    code: int,
+    error: str,
+    outcome: str,
+    instance: MakeInstance,
+    connection: MakeConnection,
+    request_row: MakeRequest,
+) -> None:
+    """A program creates its topic at each start, and is told that it is there."""
+    gone = connection("c1", 0, 9_000, apis={CREATE_TOPICS})
+    asked = request_row(CREATE_TOPICS, 3, 4, error_code=code, error_name=error)
+    (start,) = rows_of(instance(gone), gone, [asked])["startups"]
+    assert start.outcome == outcome
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from kafkascope_analyzer.report.model.incidents.waits import stalled_names, who_
 from kafkascope_spark.stories.startups.table import StartupRow
 
 NAMED = 3
+_ABOUT_AN_ADDRESS = frozenset({"dns", "tcp_connect", "tls_handshake"})
+"""Steps of a start that fail at an address or name, which no incident may name."""
 MOST_FAILED_NAMED = 5
 """Most failed parts of the analysis that the headline names."""
 
@@ -186,7 +188,10 @@ def _starts(facts: Facts) -> str:
 
 
 def _start(row: StartupRow, facts: Facts) -> str:
-    return f"{safe(facts.name(row.client_instance_id))}{row.failed_words}"
+    where = ""
+    if row.failed_step in _ABOUT_AN_ADDRESS and row.failed_subject is not None:
+        where = f" of {safe(row.failed_subject)}" + (f" ({row.error_name})" if row.error_name else "")
+    return f"{safe(facts.name(row.client_instance_id))}{row.failed_words}{where}"
 
 
 def _findings(alone: list[Finding], *, besides: bool) -> str:

@@ -245,7 +245,8 @@ def shown_by(incident: IncidentRow) -> str:
     """Returns how the capture shows the incident, how certain its place is, and which clients were served meanwhile."""
     if incident.confidence is None:
         return incident.how_known
-    return f"{incident.how_known}; place {incident.confidence}: {incident.contrast}"
+    beside = f": {incident.contrast}" if incident.contrast is not None else ""
+    return f"{incident.how_known}; place {incident.confidence}{beside}"
 
 
 def title_of(incident: IncidentRow) -> str:

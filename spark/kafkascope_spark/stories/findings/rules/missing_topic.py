@@ -7,15 +7,18 @@ from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.sql import SEEN, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, times
+from kafkascope_spark.stories.incidents.kinds.texts import INVALID_NAME
 from kafkascope_spark.stories.tables import INCIDENTS, RECOVERIES
 
 MOVED = ("stale_broker", "stale_client", "leader_move")
-UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
+_NO_NAME = "INVALID_TOPIC_EXCEPTION"
+UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", _NO_NAME)
 _UNKNOWN_PARTITIONS = Where(RECOVERIES, resource_kind="partition", first_error_name=UNKNOWN).query(RECOVERIES.name)
 _MOVES = Where(INCIDENTS, kind=MOVED).query(INCIDENTS.name)
 # One finding per client and topic. Partitions that another broker led at that time are not missing.
 _QUERY = f"""
-select client_instance_id, client_id, client_ip, topic, {SEEN}, {sorted_set("api_name")} as apis
+select client_instance_id, client_id, client_ip, topic, {SEEN}, {sorted_set("api_name")} as apis,
+    every(error_name = '{_NO_NAME}') as is_no_name
 from unknown_topics left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
 left anti join (
     select r.client_instance_id as of_client, r.resource as moved
@@ -27,10 +30,15 @@ having count(distinct request_id) > {limit.STORM} and max(ts_ns) - min(ts_ns) >=
 
 
 def _sentence(f: Facts) -> str:
+    why = "which no topic can have as its name" if f.is_no_name else "when the brokers did not have it or the partition"
     return (
-        f"{client(f.client_id, f.client_ip)} asked for topic {f.topic} {times(f.n)} when the brokers did not have it "
-        f"or the partition ({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}"
+        f"{client(f.client_id, f.client_ip)} asked for topic {f.topic} {times(f.n)}, {why} "
+        f"({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}"
     )
+
+
+def _advice(f: Facts) -> str:
+    return INVALID_NAME if f.is_no_name else RULE.advice
 
 
 _UNKNOWN_TOPICS = Where(ERRORS, error_name=UNKNOWN, topic=NOT_NULL)
@@ -48,6 +56,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=fact("topic"),
     sentence=_sentence,
+    advice=_advice,
 )
 RULE = Rule(
     name="missing_topic",

@@ -7,7 +7,8 @@ usual."""
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.incidents.actions import Action, brokers, network
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, late, named
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -17,6 +18,9 @@ from kafkascope_spark.stories.incidents.times import Times
 def _sentence(failure: Failure, times: Times) -> str:
     if not failure.states:
         quicker = ", while other brokers were quicker" if failure.confidence == "likely" else ""
+        if failure.slow_at:
+            to, well = f" to {listed(failure.slow_at)}", ", while it answered its other requests at once"
+            return f"Node {failure.node_id} responded late{to} {times.of(failure)}: {late(failure)}{quicker}{well}"
         return f"{named(failure)} responded late {times.of(failure)}: {late(failure)}{quicker}"
     of_process = [state.times_usual for state in failure.states if state.times_usual is not None]
     was_slow = f"{named(failure)} was slow {times.of(failure)}"
@@ -27,6 +31,15 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    if failure.slow_at:
+        yield brokers(
+            f"Node {failure.node_id} is not slow in general. See what {listed(failure.slow_at)} waits for: replicas "
+            "of the partition (of __consumer_offsets for commits, __transaction_state for transactions; RemoteTimeMs), "
+            "its disk (LocalTimeMs; iostat -x 1), or a limit of a managed service for such requests."
+        )
+        if "OffsetCommit" in failure.slow_at:
+            yield clients("Where commits are limited, commit less often: once for many records.")
+        return
     yield brokers(
         f"Look at the load of {failure.subject} for that time: disk (iostat -x 1), request queue and handler threads "
         "(RequestQueueTimeMs, RequestHandlerAvgIdlePercent; num.io.threads, num.network.threads)."

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import late, named
+from kafkascope_spark.stories.incidents.kinds.texts import BY_TIMES, late, named
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -32,6 +32,6 @@ CLUSTER_SLOW = Kind(
     plural="cluster slow",
     sentence=_sentence,
     advice=_advice,
-    known="times of requests and responses",
+    known=BY_TIMES,
     place="cluster",
 )

@@ -3,13 +3,14 @@
 Looks at connections that the broker closed before it had sent anything, several in a row. Could be confused with a
 client that speaks another protocol than the listener, which has an incident of its own if other connections show the
 protocol of the listener; with a broker that stops, which refuses connections or closes old ones too; and with a load
-balancer that has no backend. Proved by other hosts that were served meanwhile.
+balancer that has no backend, or a proxy beside the client that has no way to the broker: no connection of that host is
+ever served then. Proved by other hosts that were served meanwhile.
 """
 
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
-from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.incidents.actions import Action, brokers, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -26,10 +27,10 @@ def _sentence(failure: Failure, times: Times) -> str:
     contrast = f"{failure.contrast.served_text} meanwhile"
     if not failure.contrast.n_hosts:
         contrast = "the capture shows no other host whose requests were answered meanwhile"
-    return (
-        f"{failure.subject} was turned away by {_brokers(failure)} {times.of(failure)}: {closed}, as at a connection "
-        f"limit; {contrast}"
-    )
+    why = "as at a connection limit"
+    if failure.is_never_let_in:
+        why = "and none was ever served, as where a proxy accepts them that has no way to the broker"
+    return f"{failure.subject} was turned away by {_brokers(failure)} {times.of(failure)}: {closed}, {why}; {contrast}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
@@ -37,6 +38,14 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     limit = (
         "max.connections.per.ip and max.connections.per.ip.overrides" if failure.contrast.n_hosts else "max.connections"
     )
+    if failure.is_never_let_in:
+        yield network(
+            f"See what accepts connections of {hosts} to {_brokers(failure)}: a sidecar or proxy on that host (Istio: "
+            "its log, and whether it knows that port as TCP), a load balancer without a backend, a firewall that "
+            "answers in place of the broker. A limit for one address is not reached by a host that holds no "
+            "connection."
+        )
+        limit = "max.connections, which other hosts may use up"
     yield brokers(
         f"Look at the brokers' {limit} (their log names the limit), and at how many connections {hosts} holds."
     )

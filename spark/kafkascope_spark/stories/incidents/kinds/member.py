@@ -15,7 +15,7 @@ from kafkascope_spark.stories.findings.wording import client, duration, listed
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind, is_stuck
 from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     BROKER_SESSIONS,
     session_of_broker,
@@ -57,8 +57,27 @@ def _sentence(failure: Failure, times: Times) -> str:
         return _waited_for_dead(failure, times)
     if failure.stalls:
         why = " because members joined or left" if failure.is_routine else ""
-        return f"{named(failure)} rebalanced{why}, and partitions were not read {times.of(failure)}"
+        return f"{named(failure)} rebalanced{why}, and partitions were not read {times.of(failure)}{_for_whom(failure)}"
     return f"Members of groups lost their place {times.of(failure)}"
+
+
+def _waited_for(failure: Failure) -> tuple[str, int] | None:
+    """The member that joined last again, and for how long the others had to wait for it alone, where that was most of
+    a rebalance; of several rebalances the one of the longest such wait."""
+    found = []
+    for row in failure.rebalances:
+        joins = sorted((m.joined_ns, m.client_id or m.member_id) for m in row.members if m.joined_ns is not None)
+        waited_ns = joins[-1][0] - joins[-2][0] if len(joins) > 1 else 0
+        if waited_ns >= SECOND and waited_ns * 2 >= (row.duration_ms or 0) * 1_000_000:
+            found.append((joins[-1][1], waited_ns))
+    return max(found, key=lambda each: each[1], default=None)
+
+
+def _for_whom(failure: Failure) -> str:
+    slow = _waited_for(failure)
+    if slow is None:
+        return ""
+    return f": {slow[0]} joined again {duration(slow[1])} after the others, which waited for it"
 
 
 def _waited_for_dead(failure: Failure, times: Times) -> str:
@@ -299,6 +318,16 @@ def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
     others = settings(("instance_id", "cooperative"), observed.libraries)
     reads_on = f"With {others} the other members read on meanwhile." if others else ""
     if failure.rebalances and not departed:
+        slow = _waited_for(failure)
+        if slow is not None:
+            poll_ms = max((c.rebalance_timeout_ms or 0 for c in observed.clients), default=0)
+            yield clients(
+                f"Look at what the application of {slow[0]} did for {duration(slow[1])} without a poll: a member joins "
+                "again with its next poll, and the others read nothing until then. "
+                f"{slow_polls(observed.libraries, poll_ms or None)}"
+            )
+            yield clients(reads_on)
+            return
         yield clients(
             "No member went away without leaving: the rebalance lasted until its slowest member had stopped reading "
             "and joined again, or had left."

@@ -13,7 +13,7 @@ from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, named
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, INVALID_NAME, named
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
@@ -49,10 +49,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield brokers(f"See which topics it commits offsets for, and whether all of them exist: {command}")
         return
     if _cannot_be(failure):
-        yield clients(
-            "Correct the name of the topic: at most 249 letters, digits, dots, underscores and hyphens. It cannot be "
-            "created under this one."
-        )
+        yield clients(INVALID_NAME)
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     if failure.end_ns is None and _was_there(failure):

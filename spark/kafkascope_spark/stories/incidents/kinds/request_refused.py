@@ -4,70 +4,94 @@ Looks at errors about the request itself, and their messages. Could be confused 
 refuses requests which others accept: compare other clients' requests of the same kind and version.
 """
 
+from dataclasses import replace
+
+from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.incidents.actions import brokers, clients
+from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
 
 _LIBRARY = clients("That is the library's: upgrade it, or report it there with these packets.")
 
-REQUEST_REFUSED = refusal_kind(
-    "request_refused",
-    "requests refused",
-    "client",
-    {
-        "INVALID_TRANSACTION_TIMEOUT": Refusal(
-            "its transaction timeout is longer than the brokers allow, so that the producer never starts",
-            advise(
-                clients(
-                    "Lower transaction.timeout.ms of the producer to at most transaction.max.timeout.ms of the brokers "
-                    "(default 900000; Flink's sink asks for 3600000 by default)."
-                ),
-                brokers(
-                    "Or raise transaction.max.timeout.ms on all brokers; what such a transaction leaves open holds "
-                    "back readers of committed records for as long."
-                ),
+TIMED_OUT = "REQUEST_TIMED_OUT"
+
+
+def _waits(failure: Failure) -> str:
+    """For how long the requests let brokers wait for replicas."""
+    return (
+        f"it lets brokers wait for its replicas for no longer than {duration(failure.longest_answer_ns)}, by the "
+        "timeout in its own requests, and they answer so when that is over; the records are written all the same"
+    )
+
+
+_REFUSALS = {
+    "INVALID_TRANSACTION_TIMEOUT": Refusal(
+        "its transaction timeout is longer than the brokers allow, so that the producer never starts",
+        advise(
+            clients(
+                "Lower transaction.timeout.ms of the producer to at most transaction.max.timeout.ms of the brokers "
+                "(default 900000; Flink's sink asks for 3600000 by default)."
+            ),
+            brokers(
+                "Or raise transaction.max.timeout.ms on all brokers; what such a transaction leaves open holds "
+                "back readers of committed records for as long."
             ),
         ),
-        "OFFSET_METADATA_TOO_LARGE": Refusal(
-            "the text that it commits beside the offset is longer than the brokers keep: no offset is committed",
-            advise(
-                clients("Commit less metadata beside offsets."),
-                brokers("Or raise offset.metadata.max.bytes (default 4096)."),
+    ),
+    "OFFSET_METADATA_TOO_LARGE": Refusal(
+        "the text that it commits beside the offset is longer than the brokers keep: no offset is committed",
+        advise(
+            clients("Commit less metadata beside offsets."),
+            brokers("Or raise offset.metadata.max.bytes (default 4096)."),
+        ),
+    ),
+    "INVALID_COMMIT_OFFSET_SIZE": Refusal(
+        "a commit of so many offsets does not fit into one batch of __consumer_offsets",
+        advise(
+            clients("Commit fewer partitions or less metadata at once."),
+            brokers("Or raise max.message.bytes of __consumer_offsets."),
+        ),
+    ),
+    "INVALID_TXN_STATE": Refusal(
+        "for the coordinator the transaction is over, or was never begun: it may have ended it by itself when its "
+        "timeout was over",
+        advise(
+            clients(
+                "Close this producer and make a new one (InitProducerId): the coordinator goes on refusing the "
+                "same call. What the transaction wrote is aborted; write it again. Where transactions take longer "
+                "than transaction.timeout.ms, raise that. A library that sends the same again has a bug: upgrade "
+                "it, or report it there with these packets."
+            )
+        ),
+    ),
+    "INVALID_REQUEST": Refusal("the broker finds the request malformed", advise(_LIBRARY)),
+    "INVALID_FETCH_SIZE": Refusal("the fetch sizes of the request are none", advise(_LIBRARY)),
+    "UNSUPPORTED_VERSION": Refusal(
+        "the broker does not take this version of the request, or not with what it holds",
+        advise(
+            clients("Upgrade the library, or remove a fixed version of brokers (api.version) from its settings."),
+            brokers(
+                "Members with a group.instance.id are refused so while inter.broker.protocol.version is below 2.3: "
+                "raise it, or leave group.instance.id out."
             ),
         ),
-        "INVALID_COMMIT_OFFSET_SIZE": Refusal(
-            "a commit of so many offsets does not fit into one batch of __consumer_offsets",
-            advise(
-                clients("Commit fewer partitions or less metadata at once."),
-                brokers("Or raise max.message.bytes of __consumer_offsets."),
-            ),
+    ),
+    "POLICY_VIOLATION": Refusal(
+        "a policy of the brokers forbids it",
+        advise(brokers("The policy is that of create.topic.policy.class.name or alter.config.policy.class.name.")),
+    ),
+    TIMED_OUT: Refusal(
+        _waits,
+        advise(
+            clients(
+                "Raise the timeout of Produce in these clients to the 30 s that is usual (request.timeout.ms of Java "
+                "and librdkafka; the timeout for acknowledgments in other libraries). What they send again after this "
+                "error is in the log twice, unless the producer is idempotent. No broker or topic is at fault."
+            )
         ),
-        "INVALID_TXN_STATE": Refusal(
-            "for the coordinator the transaction is over, or was never begun: it may have ended it by itself when its "
-            "timeout was over",
-            advise(
-                clients(
-                    "Close this producer and make a new one (InitProducerId): the coordinator goes on refusing the "
-                    "same call. What the transaction wrote is aborted; write it again. Where transactions take longer "
-                    "than transaction.timeout.ms, raise that. A library that sends the same again has a bug: upgrade "
-                    "it, or report it there with these packets."
-                )
-            ),
-        ),
-        "INVALID_REQUEST": Refusal("the broker finds the request malformed", advise(_LIBRARY)),
-        "INVALID_FETCH_SIZE": Refusal("the fetch sizes of the request are none", advise(_LIBRARY)),
-        "UNSUPPORTED_VERSION": Refusal(
-            "the broker does not take this version of the request, or not with what it holds",
-            advise(
-                clients("Upgrade the library, or remove a fixed version of brokers (api.version) from its settings."),
-                brokers(
-                    "Members with a group.instance.id are refused so while inter.broker.protocol.version is below 2.3: "
-                    "raise it, or leave group.instance.id out."
-                ),
-            ),
-        ),
-        "POLICY_VIOLATION": Refusal(
-            "a policy of the brokers forbids it",
-            advise(brokers("The policy is that of create.topic.policy.class.name or alter.config.policy.class.name.")),
-        ),
-    },
+    ),
+}
+REQUEST_REFUSED = replace(
+    refusal_kind("request_refused", "requests refused", "client", _REFUSALS), errors=frozenset(_REFUSALS) - {TIMED_OUT}
 )
+"""Requests that timed out are no requests that were refused where nothing else shows that: short_timeouts looks."""

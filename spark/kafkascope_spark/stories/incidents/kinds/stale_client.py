@@ -1,9 +1,10 @@
 """A client that continued to send requests to the old leader of a topic-partition without refreshing its metadata.
 
 Looks at errors of a node while another node led the partition, according to Metadata of any client or to requests that
-it served; and at FENCED_LEADER_EPOCH, which by itself shows that the client knows an older epoch of the leader. Could
-be confused with a topic that does not exist at that time, which Metadata does not know (missing_topic); and with a
-broker that reports the old leader (stale_broker). Proved by other clients that the new leader served.
+it served; at FENCED_LEADER_EPOCH, which by itself shows that the client knows an older epoch of the leader; and at
+REPLICA_NOT_AVAILABLE, with which a former replica answers consumers that were sent to it. Could be confused with a
+topic that does not exist at that time, which Metadata does not know (missing_topic); and with a broker that reports the
+old leader (stale_broker). Proved by other clients that the new leader served.
 """
 
 from collections.abc import Iterable
@@ -28,6 +29,8 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _what_had_moved(failure: Failure, times: Times) -> str:
     """Returns which node was the leader instead. After a change of the epoch alone, it may be the same broker."""
+    if not failure.moved_to and failure.error_names == {"REPLICA_NOT_AVAILABLE"}:
+        return "it has no replica there any longer"
     if not failure.moved_to:
         return "the leader has a later epoch than the client knows"
     first = min(failure.moved_to.values(), key=lambda leader: leader.since_ns)

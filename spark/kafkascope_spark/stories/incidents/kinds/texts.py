@@ -13,6 +13,11 @@ from kafkascope_spark.stories.libraries import registry
 from kafkascope_spark.stories.settings import setting, settings
 
 BY_STATES = "states of the broker, from the packets of its connections"
+INVALID_NAME = (
+    "Correct the name of the topic: at most 249 letters, digits, dots, underscores and hyphens (a list of topics is no "
+    "name). It cannot be created under this one."
+)
+BY_TIMES = "times of requests and responses"
 BY_ERRORS = "error codes"
 """Evidence of all kinds of incidents that error codes show."""
 ENDED_STATES = frozenset({"down", "refusing"})

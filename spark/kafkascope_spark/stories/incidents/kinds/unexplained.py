@@ -11,6 +11,7 @@ from kafkascope_parsers.error_facts import WAITS_FOR
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_TIMES
 from kafkascope_spark.stories.incidents.observed import Observed, names_of
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -78,6 +79,6 @@ UNEXPLAINED = Kind(
     "unexplained",
     sentence=_sentence,
     advice=_advice,
-    known="times of requests and responses",
+    known=BY_TIMES,
     place=None,
 )
