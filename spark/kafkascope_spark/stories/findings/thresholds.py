@@ -154,3 +154,15 @@ CUT_SPREAD_MS = 500
 """Largest spread of the timers of load balancers and proxies."""
 LARGE_BYTES = 262_144
 """A quarter of the lowest limit of a managed service (1 MB), and 16 times batch.size."""
+NOT_HELD_WAIT_MS = 100
+"""Clients that allow a shorter wait send many requests because of their own settings."""
+NOT_HELD = 200
+"""Fewer may be chance: some are answered at once after each change of a fetch session."""
+NOT_HELD_PART = 10
+"""A broker that holds a Fetch for a tenth of the time that it may answers because records arrived."""
+LARGE_METADATA_BYTES, LARGE_METADATA = 100_000, 5
+"""Metadata of a client's own topics has some kilobytes; a start requests that of all topics once or twice."""
+LARGE_METADATA_APART_S = 30
+"""Clients refresh Metadata every five minutes (metadata.max.age.ms), and exporters are asked every 15 s to a minute."""
+HANDSHAKE_PATIENCE_MS = 500
+"""Clients wait a second or longer for a connection; one that closes sooner no longer needs it."""

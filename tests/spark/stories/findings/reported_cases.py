@@ -365,6 +365,46 @@ def cut_off_while_it_waits(n: int, *, spread_ms: int = 0, wait_ms: int = 60_000)
     return {"clients": [who], "connections": connections, "requests": requests}
 
 
+def refused_broker(n: int, *, error: str = "INCONSISTENT_CLUSTER_ID", let_in: bool = False) -> dict[str, Any]:
+    """A broker whose registration the controller refuses (https://github.com/apache/kafka/pull/11593). let_in: whether
+    it takes it at last."""
+    own = {"error_name": error, "api_name": "BrokerRegistration", "client_ip": "10.0.0.14", "conn_id": "c1"}
+    errors = [{**own, "request_id": f"c1-{i}", "ts_ns": (2 + 2 * i) * S} for i in range(n)]
+    registration = {"request_id": "c1-99", "conn_id": "c1", "ts_ns": 50 * S, "client_ip": "10.0.0.14"}
+    requests = [{**registration, "api_key": 62, "api_name": "BrokerRegistration"}] if let_in else []
+    return {"connections": [{"conn_id": "c1"}], "errors": errors, "requests": requests}
+
+
+def answered_at_once(n: int, *, took_us: int = 1_000, wait_ms: int = 500, min_bytes: int = 1) -> dict[str, Any]:
+    """A consumer of a quiet topic that is answered so soon (https://github.com/redpanda-data/redpanda/issues/1115)."""
+    every = (took_us + 700) * 1_000
+    own = {**FETCH, "max_wait_ms": wait_ms, "min_bytes": min_bytes, "broker_us": took_us, "n_records": 0}
+    rows = [{**own, "request_id": f"c1-{i}", "ts_ns": 2 * S + i * every} for i in range(n)]
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": rows}
+
+
+def asks_for_all_topics(n: int, *, every_s: int = 2, n_bytes: int = 400_000) -> dict[str, Any]:
+    """An exporter of metrics (https://github.com/danielqsj/kafka_exporter/issues/74)."""
+    own = {"conn_id": "c1", "client_ip": "10.0.0.9", "response_bytes": n_bytes, "broker_us": 700_000}
+    rows = [{**own, "request_id": f"c1-{i}", "ts_ns": (2 + i * every_s) * S} for i in range(n)]
+    return {"clients": [{**ONE, "kind": "unknown"}], "connections": [{"conn_id": "c1"}], "requests": rows}
+
+
+def gives_up_tls(n: int, *, patience_ms: int = 1_000, took_ms: int | None = 1_300) -> dict[str, Any]:
+    """A kafkajs client whose timeout has the TLS handshake in it (https://github.com/tulios/kafkajs/issues/931).
+    took_ms: how long another's handshake took; None: those of this client were over."""
+    tls = {"protocol": "tls", "tls_ja4": "t12d1516h2_acb858a92679_e5728521abd4", "claimed_requests": 0}
+    done = {"tls_handshake_us": 900_000} if took_ms is None else {}
+    connections = []
+    for i in range(1, n + 1):
+        begin = (2 + 2 * i) * S
+        times = {"first_ns": begin, "close_ns": begin + patience_ms * MS, "last_ns": begin + 1_400 * MS}
+        connections.append({**tls, **done, **times, "conn_id": f"c{i}"})
+    other = {**tls, "conn_id": "c99", "client_ip": "10.0.0.8", "close_kind": "open"}
+    connections.append({**other, "tls_handshake_us": (took_ms or 900) * 1_000})
+    return {"connections": connections}
+
+
 def cut_at_size(n: int, *, answered: int = 200_000, status: str = "unanswered") -> dict[str, Any]:
     """Connections that a server resets in the middle of a Produce of 1.2 MB
     (https://github.com/Azure/azure-event-hubs-for-kafka/issues/255). answered: the size of one that it answers."""
@@ -399,6 +439,19 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "commits by turns with another": (commits_by_turns(6), {"competing_commits"}),
     "commits after another": (commits_by_turns(6, step=5), set()),
     "commits by turns as a member": (commits_by_turns(6, generation=4), set()),
+    "a broker of another cluster": (refused_broker(4), {"registration_refused"}),
+    "a broker that is let in at last": (refused_broker(4, error="DUPLICATE_BROKER_REGISTRATION", let_in=True), set()),
+    "a broker that is refused twice": (refused_broker(2), set()),
+    "is answered at once": (answered_at_once(250), {"fetches_not_held"}),
+    "is answered after its wait": (answered_at_once(250, took_us=500_000), set()),
+    "asks not to wait": (answered_at_once(250, wait_ms=5), set()),
+    "asks for no bytes": (answered_at_once(250, min_bytes=0), set()),
+    "asks for all topics": (asks_for_all_topics(8), {"large_metadata"}),
+    "asks for all topics once a minute": (asks_for_all_topics(8, every_s=60), set()),
+    "asks for its own topics": (asks_for_all_topics(8, n_bytes=9_000), set()),
+    "gives up its TLS handshake": (gives_up_tls(4), {"gave_up_too_soon"}),
+    "gives up its TLS handshake at once": (gives_up_tls(4, patience_ms=90), set()),
+    "closes after its TLS handshake": (gives_up_tls(4, took_ms=None), set()),
     "cut at its size": (cut_at_size(4), {"closed_at_large_requests"}),
     "cut, and a larger one is answered": (cut_at_size(4, answered=2_000_000), set()),
     "cut twice": (cut_at_size(2), set()),
@@ -449,6 +502,10 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
 REPORTED_SENTENCES = {
     "is held for a megabyte": "it asks for 1000000 bytes at least, and there were 300 at most",
     "commits by turns with another": "one of them set the offset back from that of the other, by up to 410 records",
+    "a broker of another cluster": "4 times (INCONSISTENT_CLUSTER_ID: it is of another cluster)",
+    "is answered at once": "without records after 1.00 ms (median)",
+    "asks for all topics": "one time in 2.00 s, and got 400 kB each time",
+    "gives up its TLS handshake": "1.00 s (median) after it had opened them",
     "cut at its size": "each at a Produce of 1200000 bytes or more, which it did not answer",
     "cut off while it waits": "each 50.0 s after a Fetch that may wait for 60000 ms",
     "no answer to its hello": "never answered ApiVersions v4 on them, 4 times",

@@ -129,8 +129,8 @@ def generations(n: int, every_s: float, *clients: Rows) -> Rows:
     return {"clients": list(clients), "requests": calls}
 
 
-def missing(n: int, every_s: float, kind: str = "producer") -> Rows:
-    errors = [error("UNKNOWN_TOPIC_OR_PARTITION", 2 + i * every_s, 3, i, topic="t") for i in range(n)]
+def missing(n: int, every_s: float, kind: str = "producer", name: str = "UNKNOWN_TOPIC_OR_PARTITION") -> Rows:
+    errors = [error(name, 2 + i * every_s, 3, i, topic="t") for i in range(n)]
     return {"clients": [{**ONE, "kind": kind}], "errors": errors}
 
 
@@ -170,6 +170,7 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
     "loaded twice, each for a moment": (loading([2.0, 40.0]), set()),
     "no producer ids yet": (loading([2.0, 2.5], group_id=None, api_key=INIT), set()),
     "evicted": (thrown_out(4, 12), {"evicted_member"}),
+    "without heartbeats, though it fetches": (thrown_out(4, 12, call(8, FETCH, 5)), {"evicted_member"}),
     "late for its rebalance": (thrown_out(4, 6), {"evicted_member"}),
     "left before": (thrown_out(4, 12, LEFT), set()),
     "coordinator moved": (thrown_out(4, 12, MOVED), set()),
@@ -207,6 +208,7 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
         {"not_enough_replicas"},
     ),
     "no such topic": (missing(20, 0.5), {"missing_topic"}),
+    "no name of a topic": (missing(20, 0.5, name="INVALID_TOPIC_EXCEPTION"), {"missing_topic"}),
     "topic is being created": (missing(20, 0.1), set()),
     "admin looks for a topic": (missing(20, 0.5, "admin"), set()),
     "uncompressed": (produces(100, 0.5, 2_000), {"no_compression"}),

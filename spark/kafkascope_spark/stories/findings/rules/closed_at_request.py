@@ -12,9 +12,11 @@ from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, listed, node
 
-# One finding per program, server, API and version. A server that closes a connection with unread bytes sends a RST: a
-# FIN shows that it read the request, and ended the connection because of it. `taken`: versions of the API that it
-# answered; `offered`: the highest version that it announced to any client.
+ZOOKEEPER_PORT = 2181
+"""The default of ZooKeeper's clientPort."""
+# One finding per program, server, API and version, with the first of its clients. A server that closes a connection with
+# unread bytes sends a RST: a FIN shows that it read the request, and ended the connection because of it. `taken`:
+# versions of the API that it answered; `offered`: the highest version that it announced to any client.
 _QUERY = f"""
 with at_request as (
     select r.request_id, r.conn_id, r.ts_ns, r.api_key, r.api_name, r.api_version, c.server, c.node_id,
@@ -27,7 +29,7 @@ with at_request as (
     select client_id, client_ip, software_name, software_version, server, api_key, api_name, api_version,
         max(node_id) as node_id, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
         {first_ids()} as evidence, collect_set(conn_id) as conn_ids,
-        if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id
+        min_by(client_instance_id, struct(ts_ns, request_id)) as client_instance_id
     from at_request where place = 1
     group by client_id, client_ip, software_name, software_version, server, api_key, api_name, api_version
     having count(*) >= {limit.REFUSED_AGAIN}
@@ -82,6 +84,8 @@ def _contrast(f: Facts) -> str:
 
 def _advice(f: Facts) -> str:
     if f.api_name == "ApiVersions":
+        if f.server.endswith(f":{ZOOKEEPER_PORT}"):
+            return _ZOOKEEPER
         return _HELLO if f.others else f"{_HELLO} {_NOBODY}"
     if _is_outside(f):
         return _OUTSIDE
@@ -100,6 +104,11 @@ _HELLO = (
     "versions that it has (KIP-35, KIP-511): a server that closes the connection is older than Kafka 0.10, or a "
     "gateway that does not do this. Upgrade it; until then let the client ask in a version that it takes, or not at "
     "all (librdkafka: api.version.request=false with broker.version.fallback, an older release of the library)."
+)
+_ZOOKEEPER = (
+    f"Port {ZOOKEEPER_PORT} is ZooKeeper's, which does not speak Kafka's protocol: give the client a broker's address "
+    "in bootstrap.servers (port 9092 by default). Clients of Kafka have not needed ZooKeeper since 0.9, and brokers "
+    "since 4.0 have none."
 )
 _OTHER = (
     "The log of the broker says why it ends these connections: it does not take this version of the request (Kafka 4.0 "
@@ -125,7 +134,7 @@ RULE = Rule(
     f"did not answer, {limit.REFUSED_AGAIN} times or more for one API and version, of which it answered no other such "
     "request. A server whose limit of connections is reached has not read the request, and sends a RST when it closes. "
     "Authentication, which has rules of its own, is left out.",
-    advice=_all_advice((_OUTSIDE, _HELLO, _OTHER, _NOBODY)),
+    advice=_all_advice((_OUTSIDE, _HELLO, _ZOOKEEPER, _OTHER, _NOBODY)),
     sources=("KIP-35", "KIP-511", "RFC 2525, section 2.17", "org.apache.kafka.common.requests.RequestContext"),
     detectors=(
         Detector(

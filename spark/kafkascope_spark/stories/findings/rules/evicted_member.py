@@ -12,7 +12,7 @@ from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
 from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
-from kafkascope_spark.stories.findings.wording import client, duration, times
+from kafkascope_spark.stories.findings.wording import client, counted, duration, times
 from kafkascope_spark.stories.incidents.kinds.texts import now, slow_polls
 from kafkascope_spark.stories.settings import setting
 
@@ -60,11 +60,16 @@ with members as (
         and coalesce(moved_ns < last_success.sent_ns, moved_ns is null)
         and coalesce(last_success.called_node_id = node_id, true)
     group by all
+), busy as (
+    select t.client_instance_id, t.group_id, count(*) as n_meanwhile
+    from (select *, explode(own_conns) as own_conn from terms) t join requests r on r.conn_id = t.own_conn
+    where r.ts_ns > t.last_success.sent_ns and r.ts_ns < t.refused_ns and r.api_key not in {_MEMBER_APIS}
+    group by t.client_instance_id, t.group_id
 )
-select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids, held_us,
+select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids, held_us, n_meanwhile,
     refused_ns - last_success.sent_ns as silent_ns, last_success.sent_ns as since_ns, array(node_id) as node_ids,
     concat(array_compact(array(last_success.request_id)), evidence) as evidence
-from terms
+from terms left join busy using (client_instance_id, group_id)
 where not only_joins or refused_ns - last_success.sent_ns >= session_ms * 1000000L"""
 
 
@@ -79,6 +84,8 @@ def _cause(f: Facts) -> str:
     if f.silent_ns is None:
         return "the capture begins after that"
     silence = f"it sent nothing for {duration(f.silent_ns)}"
+    if f.n_meanwhile:
+        silence = f"it sent no heartbeat for {duration(f.silent_ns)}, and {counted(f.n_meanwhile, 'other request')}"
     if f.session_ms is None:
         return f"the last request of it that succeeded was {duration(f.silent_ns)} before"
     if _was_held(f):
@@ -115,8 +122,20 @@ def _advice(f: Facts) -> str:
     if f.session_ms is None:
         return _silent(f.libraries)
     if _session_timed_out(f):
+        if f.n_meanwhile:
+            return _without_heartbeat(f)
         return _silent(f.libraries, f.session_ms, f.silent_ns)
     return slow_polls(f.libraries, f.poll_ms)
+
+
+def _without_heartbeat(f: Facts) -> str:
+    """What to change where the process ran, and sent heartbeats too rarely."""
+    return (
+        "Its process, host and network worked: it sent other requests meanwhile. Lower "
+        f"{setting('heartbeat_interval', f.libraries)} to a third of {setting('session_timeout', f.libraries)}"
+        f"{now(f.session_ms)}. Where it is that low already, the library sends heartbeats only while the application "
+        "polls, or has lost the thread that sends them: upgrade it."
+    )
 
 
 def _silent(libraries: Collection[str], session_ms: int | None = None, silent_ns: int | None = None) -> str:

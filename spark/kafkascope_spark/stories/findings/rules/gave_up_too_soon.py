@@ -101,6 +101,59 @@ def _texts(
     )
 
 
+_IN_HANDSHAKE = Where(
+    CONNECTIONS,
+    column("close_ns") - column("first_ns") >= limit.HANDSHAKE_PATIENCE_MS * 1_000_000,
+    protocol="tls",
+    close_kind=("fin_client", "rst_client"),
+)
+"""Connections with TLS that a client closed after a while."""
+# One finding per address and server. A handshake that was not over shows no time of its own. `took`: how long the
+# handshakes of that server took that were waited for.
+_HANDSHAKES = f"""
+with closed as (
+    select conn_id, client_ip, concat(server_ip, ':', server_port) as server, first_ns, close_ns
+    from in_handshake
+    where tls_ja4 is not null and tls_handshake_us is null and tls_client_alert is null and tls_server_alert is null
+        and coalesce(claimed_requests, 0) = 0
+), each as (
+    select client_ip, server, count(*) as n, min(first_ns) as first_ns, max(first_ns) as last_ns,
+        cast(percentile(close_ns - first_ns, 0.5) as bigint) as patience_ns,
+        min(close_ns - first_ns) as least_ns, max(close_ns - first_ns) as most_ns, collect_set(conn_id) as conn_ids
+    from closed group by client_ip, server having count(*) >= {limit.REFUSED_AGAIN}
+), took as (
+    select concat(server_ip, ':', server_port) as server, count(distinct client_ip) as n_others,
+        max(tls_handshake_us) as took_us, collect_set(client_ip) as hosts
+    from connections where tls_handshake_us is not null and exists (select 1 from each)
+    group by server_ip, server_port
+)
+select each.*, took_us, coalesce(n_others, 0) as n_others, cast(null as string) as client_instance_id,
+    cast(null as array<string>) as evidence,
+    if(array_contains(coalesce(hosts, array()), client_ip), 'warning', 'error') as severity
+from each left join took using (server)
+where most_ns - least_ns <= patience_ns / 2"""
+
+
+def _handshake_sentence(f: Facts) -> str:
+    took = ""
+    if f.took_us is not None:
+        took = f"; where it was waited for, that took up to {duration(f.took_us * 1_000)}"
+    return (
+        f"{f.client_ip} closed {counted(f.n, 'connection')} to {f.server} itself {duration(f.patience_ns)} (median) "
+        f"after it had opened them, from {f.begin(f.first_ns)} on, before the TLS handshake was over{took}"
+    )
+
+
+def _handshake_advice(f: Facts) -> str:
+    above = "" if f.took_us is None else f" above the {duration(f.took_us * 1_000)} that handshakes take"
+    return (
+        f"Raise the time that this client gives a connection to come about{above}: connectionTimeout of kafkajs "
+        "(default 1000 ms, with TLS in it), socket.connection.setup.timeout.ms of Java and librdkafka. The "
+        "certificates are not what fails. Why the server takes so long: many new connections at once, its processor, "
+        "or a limit of new connections a second (max.connection.creation.rate)."
+    )
+
+
 RULE = Rule(
     name="gave_up_too_soon",
     title="A client closes connections before the answers come",
@@ -111,7 +164,9 @@ RULE = Rule(
     looks_at=f"Connections that the client ended while a request was on its way, whose answer the server sent "
     f"afterwards: {limit.REFUSED_AGAIN} times or more for a client, a server and an API, where a later request asks "
     "for the same. What a request allows the broker to wait (max_wait_ms of Fetch) is left out. An error where the "
-    "client took no answer in time. A client that is stopped, and one that rebalances, closes connections so once.",
+    "client took no answer in time. Likewise connections with TLS that an address closed before their handshake was "
+    "over, each after about the same time. A client that is stopped, and one that rebalances, closes connections so "
+    "once.",
     advice=_texts(),
     sources=("org.apache.kafka.clients.NetworkClient#handleTimedOutRequests", "KIP-19", "KIP-98"),
     detectors=(
@@ -124,6 +179,18 @@ RULE = Rule(
             subject=lambda f: f"{f.api_name} {f.server}",
             sentence=_sentence,
             advice=_advice,
+        ),
+        Detector(
+            reads={
+                "in_handshake": _IN_HANDSHAKE,
+                "in_handshakes": Groups(
+                    _IN_HANDSHAKE, per=("client_ip", "server_ip"), having=count() >= limit.REFUSED_AGAIN
+                ),
+            },
+            query=_HANDSHAKES,
+            subject=lambda f: f"TLS {f.server}",
+            sentence=_handshake_sentence,
+            advice=_handshake_advice,
         ),
     ),
     follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}),

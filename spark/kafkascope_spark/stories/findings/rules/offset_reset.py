@@ -78,7 +78,8 @@ select {_WHO}, count(*) as n, min(lost_ns) as first_ns, max(new.ts_ns) as last_n
     try_sum(greatest(new_offset - old_offset, 0)) as n_skipped,
     try_sum(if(old_offset <= known_end, greatest(old_offset - new_offset, 0), 0)) as n_again,
     {joined_lists("array(lost_id, new.request_id)", "lost_ns, partition")} as evidence,
-    flatten(collect_list(array(lost_conn, new.conn_id))) as conn_ids
+    flatten(collect_list(array(lost_conn, new.conn_id))) as conn_ids,
+    if(try_sum(greatest(new_offset - old_offset, 0)) > 0, 'error', 'warning') as severity
 from moves left join followers using (topic, partition, lost_conn)
 where new_offset is not null
 group by {_WHO}"""
@@ -163,9 +164,9 @@ DETECTOR = Detector(
 RULE = Rule(
     name="offset_reset",
     title="A consumer's offset is outside the log",
-    severity="warning",
+    severity="error",
     meaning="The offset that a consumer fetches is not in the log. By its reset policy it continues at the earliest "
-    "or latest offset: records are skipped, or read twice.",
+    "or latest offset: records are skipped, which is an error, or read twice.",
     looks_at=f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
     "that it says nothing: a follower that lags answers the same, and the consumer asks the leader. Where it went on "
     "is the offset of the next Fetch: some clients look up both ends of the log.",

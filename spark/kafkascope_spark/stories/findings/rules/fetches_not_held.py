@@ -1,0 +1,91 @@
+"""`fetches_not_held`: a server answers Fetch at once, without records, though it may wait for them."""
+
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.conditions import above, at_least, column, count, first_known
+from kafkascope_spark.stories.findings.read import Groups, Where
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.wording import client, duration, node
+from kafkascope_spark.stories.settings import setting
+
+_EMPTY = Groups(
+    Where(
+        REQUESTS,
+        column("broker_us") * float(limit.NOT_HELD_PART) < column("max_wait_ms") * 1e3,
+        first_known("n_records", "n_errors") < 1,
+        api_key=api_keys.FETCH,
+        status="ok",
+        n_errors=0,
+        max_wait_ms=at_least(limit.NOT_HELD_WAIT_MS),
+        min_bytes=above(0),
+    ),
+    per=("conn_id",),
+    having=count() >= limit.NOT_HELD,
+)
+# One finding per client and server. A broker answers a Fetch without records at once where it has errors, or sends the
+# consumer to another replica: these are left out, and so is who asks seldom.
+_QUERY = f"""
+with at_once as (
+    select r.request_id, r.conn_id, r.ts_ns, r.broker_us, r.max_wait_ms
+    from requests r left semi join empty_on_connection using (conn_id)
+    where r.api_key = {api_keys.FETCH} and r.status = 'ok' and coalesce(r.n_records, 0) = 0 and r.n_errors = 0
+        and r.max_wait_ms >= {limit.NOT_HELD_WAIT_MS} and r.min_bytes > 0
+        and r.broker_us * cast({limit.NOT_HELD_PART} as bigint) < cast(r.max_wait_ms as bigint) * 1000
+), sent_away as (
+    select distinct conn_id from partitions
+    where api_key = {api_keys.FETCH} and direction = 'response' and preferred_read_replica >= 0
+)
+select client_instance_id, client_id, client_ip, software_name, server, max(o.node_id) as node_id, count(*) as n,
+    min(a.ts_ns) as first_ns, max(a.ts_ns) as last_ns, min(a.max_wait_ms) as max_wait_ms,
+    percentile_approx(a.broker_us, 0.5) as took_us, {first_ids("a.request_id", "a.ts_ns")} as evidence,
+    array_sort(collect_set(a.conn_id)) as conn_ids
+from at_once a join owned_connections o on a.conn_id = o.conn_id left anti join sent_away s on a.conn_id = s.conn_id
+where {NO_BROKER}
+group by client_instance_id, client_id, client_ip, software_name, server
+having count(*) >= {limit.NOT_HELD}
+    and count(*) * cast(min(a.max_wait_ms) as double) >= (max(a.ts_ns) - min(a.ts_ns)) / 1e6 * {limit.NOT_HELD_PART}"""
+
+
+def _sentence(f: Facts) -> str:
+    a_second = f.n * 1e9 / max(f.last_ns - f.first_ns, 1)
+    return (
+        f"{node(f.node_id, f.server)} answered {f.n} Fetch of {client(f.client_id, f.client_ip)} without records after "
+        f"{duration(f.took_us * 1000)} (median) from {f.begin(f.first_ns)} on, {a_second:.0f} a second, though it may "
+        f"wait {f.max_wait_ms} ms for records"
+    )
+
+
+def _advice(f: Facts) -> str:
+    return (
+        f"The client does as it should: it asks again when it is answered. A broker of Kafka holds such a Fetch for "
+        f"{setting('fetch_wait', f.libraries)}, or until records come: upgrade the server or proxy that does not, or "
+        "report it there. Until then it costs processor time and traffic on both sides, and no setting of the client "
+        "lowers it."
+    )
+
+
+RULE = Rule(
+    name="fetches_not_held",
+    title="A server does not wait for records before it answers Fetch",
+    severity="warning",
+    meaning="A Fetch says how long the broker may wait for records, so that a consumer of a quiet topic asks twice a "
+    "second. A server that answers at once makes it ask hundreds of times a second, for nothing.",
+    looks_at=f"Fetch with max_wait_ms of {limit.NOT_HELD_WAIT_MS} or more and min_bytes above 0, answered without "
+    f"records or errors in less than a {limit.NOT_HELD_PART}th of that: {limit.NOT_HELD} or more, and "
+    f"{limit.NOT_HELD_PART} times as often as that wait allows. Consumers that are sent to another replica are left "
+    "out.",
+    advice="Upgrade the server or proxy that does not hold Fetch for fetch.max.wait.ms, or report it there.",
+    sources=("KIP-74", "org.apache.kafka.server.purgatory", "fetch.max.wait.ms of the consumer settings"),
+    detectors=(
+        Detector(
+            reads={"empty_on_connection": _EMPTY},
+            query=_QUERY,
+            subject=lambda f: client(f.client_id, f.client_ip),
+            sentence=_sentence,
+            advice=_advice,
+        ),
+    ),
+)
