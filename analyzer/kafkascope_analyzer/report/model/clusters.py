@@ -83,7 +83,9 @@ class SharedClient:
     client_ip: Annotated[str, "address"]
     clusters: Annotated[tuple[str, ...], "the clusters, by name"]
     client_ids: Annotated[tuple[str, ...], "client ids, sorted"]
-    what: Annotated[str, "kind of the client: MirrorMaker, Kafka Connect, or clients of several clusters on one host"]
+    what: Annotated[
+        str, "kind of the client: MirrorMaker, Kafka Connect, one client id in several clusters, or several clients"
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,23 +165,32 @@ def _overview(row: ClusterRow, report: Report) -> ClusterOverview:
 
 def _shared_clients(dataset: Dataset) -> Iterator[SharedClient]:
     clusters: dict[str, set[str]] = defaultdict(set)
-    client_ids: dict[str, set[str]] = defaultdict(set)
+    of_names: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in read(dataset, _ClientRow):
         if row.kind != "broker":
             clusters[row.client_ip].add(row.cluster)
-            client_ids[row.client_ip] |= {row.client_id} if row.client_id else set()
+            if row.client_id:
+                of_names[row.client_ip][row.client_id].add(row.cluster)
     for client_ip in sorted(clusters):
         if len(clusters[client_ip]) > 1:
-            names = tuple(sorted(client_ids[client_ip]))
-            yield SharedClient(client_ip, tuple(sorted(clusters[client_ip])), names, _what(names))
+            names = tuple(sorted(of_names[client_ip]))
+            astray = [name for name in names if len(of_names[client_ip][name]) > 1]
+            yield SharedClient(client_ip, tuple(sorted(clusters[client_ip])), names, _what(names, astray))
 
 
-def _what(client_ids: tuple[str, ...]) -> str:
+def _what(client_ids: Sequence[str], astray: Sequence[str]) -> str:
+    """What the clients of one address are. astray: the client ids that several clusters know."""
     small = [name.lower() for name in client_ids]
     if any(part in name for name in small for part in _MIRRORS):
         return "MirrorMaker, which copies records from one cluster to another"
     if any(part in name for name in small for part in _CONNECT):
         return "Kafka Connect, between clusters"
+    if astray:
+        which = ", ".join(map(safe, astray[:MOST_NAMED]))
+        return (
+            f"{which} uses several clusters under one client id: an address in its bootstrap.servers, or one that it "
+            "still knows, may belong to another cluster by now; what it misses there is not to be created"
+        )
     return "clients of several clusters on one host"
 
 

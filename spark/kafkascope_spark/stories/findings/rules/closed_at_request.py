@@ -14,8 +14,8 @@ from kafkascope_spark.stories.findings.wording import client, counted, listed, n
 
 ZOOKEEPER_PORT = 2181
 """The default of ZooKeeper's clientPort."""
-# One finding per program, server, API and version, with the first of its clients. A server that closes a connection with
-# unread bytes sends a RST: a FIN shows that it read the request, and ended the connection because of it. `taken`:
+# One finding per program, server, API and version, with the first of its clients. A server that closes a connection
+# with unread bytes sends a RST: a FIN shows that it read the request, and ended the connection because of it. `taken`:
 # versions of the API that it answered; `offered`: the highest version that it announced to any client.
 _QUERY = f"""
 with at_request as (
