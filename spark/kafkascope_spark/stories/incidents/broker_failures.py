@@ -370,9 +370,10 @@ def without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
 
 
 def _is_mirrored(failure: Failure, addresses: set[str], other: Failure) -> bool:
-    """Whether a failure shows another one from the other side: its hosts are addresses of the other failure's
-    broker."""
+    """Whether a failure shows another one from the other side: its hosts are addresses of the other failure's broker. A
+    broker that several others did not reach did not reach further ones, such as the controller, for the same cause."""
     if failure.overlap_ns(other.start_ns, other.end_ns) <= 0:
         return False
     its_hosts = failure.hosts <= {row.server_ip for row in other.states}
-    return its_hosts and (not other.hosts or bool(other.hosts & addresses))
+    is_cut_off = len(other.hosts) > 1 and len(failure.hosts) == 1
+    return its_hosts and (not other.hosts or is_cut_off or bool(other.hosts & addresses))

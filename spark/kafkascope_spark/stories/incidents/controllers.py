@@ -42,11 +42,13 @@ def give_controllers(
 def join_cut_controllers(
     failures: list[Failure], roles_of: Callable[[Collection[str]], Mapping[str, frozenset[str]]]
 ) -> None:
-    """Joins failures between nodes that are only at ports of controllers, and overlap, to one: controllers did not
-    reach each other. roles_of: roles of all connections to each of the given servers."""
+    """Joins failures between controllers that overlap to one: all their states are at ports of controllers, and of
+    hosts that have such a port. roles_of: roles of all connections to each of the given servers."""
     between = [failure for failure in failures if failure.kind is REPLICATION]
-    roles = roles_of({row.server for failure in between for row in failure.states}) if between else {}
-    cut = [f for f in between if all(_is_of_controllers(roles.get(row.server, frozenset())) for row in f.states)]
+    roles = roles_of({row.server for failure in failures for row in failure.states}) if between else {}
+    of_controllers = {server for server, of_server in roles.items() if _is_of_controllers(of_server)}
+    addresses = {server.rpartition(":")[0] for server in of_controllers}
+    cut = [f for f in between if all(r.server in of_controllers and r.host in addresses for r in f.states)]
     last: Failure | None = None
     for failure in sorted(cut, key=lambda failure: failure.start_ns):
         if last is not None and last.overlap_ns(failure.start_ns, failure.end_ns) > 0:

@@ -182,6 +182,9 @@ def test_a_broker_that_no_other_reaches_is_one_failure_also_where_one_of_them_no
     (failure,) = broker_failures(rows)
     assert summary(failure) == ("replication", 1, ["10.0.0.2", "10.0.0.3"], 9.2, 27.0)
     assert failure.affected_until_ns == 36 * NS
+    rows += [state(9, 2, "serving", 0, 50, "broker"), state(9, 1, "silent", 9.5, 26, "broker")]
+    (failure,) = broker_failures(rows)
+    assert summary(failure)[:3] == ("replication", 1, ["10.0.0.2", "10.0.0.3"]), "it missed the controller, too"
 
 
 def test_what_a_failed_broker_itself_did_not_reach_is_part_of_its_failure(state: MakeState) -> None:

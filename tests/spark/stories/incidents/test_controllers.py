@@ -88,7 +88,7 @@ def test_controllers_that_do_not_reach_each_other_are_one_failure_until_the_last
     """Recorded: packets between three controllers were dropped from 7.9 to 26.5 s; one gave an attempt up at 13.8 s.
     That brokers do not reach each other at another port is not about controllers."""
     rows = [state(node, 20, "serving", 0, 50) for node in (1, 2, 3, 4)]
-    bad = ((1, 2, 8.0, 32.7), (1, 3, 8.2, 26.4), (3, 2, 9.8, 13.8), (2, 3, 10.2, 27.1), (4, 1, 9.0, 30.0))
+    bad = ((1, 2, 8.0, 32.7), (1, 3, 8.2, 26.4), (3, 2, 9.8, 13.8), (2, 3, 10.2, 27.1), (4, 5, 9.0, 30.0))
     rows += [state(node, host, "silent", since, until, "broker") for node, host, since, until in bad]
     roles = {f"10.0.0.{node}:9092": frozenset({"controller", "inter_broker"}) for node in (1, 2, 3)}
     failures = broker_failures(rows)
@@ -98,3 +98,10 @@ def test_controllers_that_do_not_reach_each_other_are_one_failure_until_the_last
     fault = fault_of(cut)
     assert (fault.start_ns, fault.end_ns) == (8 * NS, int(32.7 * NS))
     assert "Controllers did not reach each other from 00:08.000" in sentence_of(cut, cut.end_ns, 0)
+
+
+def test_a_broker_that_does_not_reach_the_controller_cuts_no_controllers_off(state: MakeState) -> None:
+    rows = [state(node, 20, "serving", 0, 50) for node in (1, 9)] + [state(9, 1, "silent", 8, 20, "broker")]
+    failures = broker_failures(rows)
+    join_cut_controllers(failures, lambda _: {"10.0.0.9:9092": frozenset({"controller"})})
+    assert [failure.kind.name for failure in failures] == ["replication"]
