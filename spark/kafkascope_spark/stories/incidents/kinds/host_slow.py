@@ -17,8 +17,8 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    several = max(state.n_waiting for state in failure.states) > 1
-    took = max(state.times_usual or 0 for state in failure.states)
+    several = any(state.n_waiting > 1 for state in failure.states)
+    took = max((state.times_usual or 0 for state in failure.states), default=0)
     who = "its consumers" if several else "its consumer"
     late = f"after a quarter of the responses {who} took {took} times as long as usual, or longer, to fetch again"
     together = "" if several else ", and all its clients paused together"
