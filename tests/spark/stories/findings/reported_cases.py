@@ -375,11 +375,16 @@ def refused_broker(n: int, *, error: str = "INCONSISTENT_CLUSTER_ID", let_in: bo
     return {"connections": [{"conn_id": "c1"}], "errors": errors, "requests": requests}
 
 
-def answered_at_once(n: int, *, took_us: int = 1_000, wait_ms: int = 500, min_bytes: int = 1) -> dict[str, Any]:
-    """A consumer of a quiet topic that is answered so soon (https://github.com/redpanda-data/redpanda/issues/1115)."""
+def answered_at_once(
+    n: int, *, took_us: int = 1_000, wait_ms: int = 500, min_bytes: int = 1, held: bool = False
+) -> dict[str, Any]:
+    """A consumer of a quiet topic that is answered so soon (https://github.com/redpanda-data/redpanda/issues/1115).
+    held: the server lets one Fetch wait, later."""
     every = (took_us + 700) * 1_000
     own = {**FETCH, "max_wait_ms": wait_ms, "min_bytes": min_bytes, "broker_us": took_us, "n_records": 0}
     rows = [{**own, "request_id": f"c1-{i}", "ts_ns": 2 * S + i * every} for i in range(n)]
+    if held:
+        rows.append({**own, "request_id": f"c1-{n}", "ts_ns": 3 * S + n * every, "broker_us": wait_ms * 1_000 + 900})
     return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": rows}
 
 
@@ -443,6 +448,7 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "a broker that is let in at last": (refused_broker(4, error="DUPLICATE_BROKER_REGISTRATION", let_in=True), set()),
     "a broker that is refused twice": (refused_broker(2), set()),
     "is answered at once": (answered_at_once(250), {"fetches_not_held"}),
+    "is answered at once by a server that holds others": (answered_at_once(250, held=True), set()),
     "is answered after its wait": (answered_at_once(250, took_us=500_000), set()),
     "asks not to wait": (answered_at_once(250, wait_ms=5), set()),
     "asks for no bytes": (answered_at_once(250, min_bytes=0), set()),

@@ -26,7 +26,8 @@ _EMPTY = Groups(
     having=count() >= limit.NOT_HELD,
 )
 # One finding per client and server. A broker answers a Fetch without records at once where it has errors, or sends the
-# consumer to another replica: these are left out, and so is who asks seldom.
+# consumer to another replica: these are left out, and so is who asks seldom. A broker also does so for a moment while
+# leaders move; it holds other Fetch requests of the capture.
 _QUERY = f"""
 with at_once as (
     select r.request_id, r.conn_id, r.ts_ns, r.broker_us, r.max_wait_ms
@@ -37,14 +38,19 @@ with at_once as (
 ), sent_away as (
     select distinct conn_id from partitions
     where api_key = {api_keys.FETCH} and direction = 'response' and preferred_read_replica >= 0
+), that_hold as (
+    select distinct o.server from requests r join owned_connections o using (conn_id)
+    where r.api_key = {api_keys.FETCH} and r.status = 'ok' and coalesce(r.n_records, 0) = 0 and r.n_errors = 0
+        and r.max_wait_ms >= {limit.NOT_HELD_WAIT_MS} and r.broker_us >= cast(r.max_wait_ms as bigint) * 1000
 )
-select client_instance_id, client_id, client_ip, software_name, server, max(o.node_id) as node_id, count(*) as n,
+select client_instance_id, client_id, client_ip, software_name, o.server, max(o.node_id) as node_id, count(*) as n,
     min(a.ts_ns) as first_ns, max(a.ts_ns) as last_ns, min(a.max_wait_ms) as max_wait_ms,
     percentile_approx(a.broker_us, 0.5) as took_us, {first_ids("a.request_id", "a.ts_ns")} as evidence,
     array_sort(collect_set(a.conn_id)) as conn_ids
 from at_once a join owned_connections o on a.conn_id = o.conn_id left anti join sent_away s on a.conn_id = s.conn_id
+    left anti join that_hold h on o.server = h.server
 where {NO_BROKER}
-group by client_instance_id, client_id, client_ip, software_name, server
+group by client_instance_id, client_id, client_ip, software_name, o.server
 having count(*) >= {limit.NOT_HELD}
     and count(*) * cast(min(a.max_wait_ms) as double) >= (max(a.ts_ns) - min(a.ts_ns)) / 1e6 * {limit.NOT_HELD_PART}"""
 
@@ -76,7 +82,7 @@ RULE = Rule(
     looks_at=f"Fetch with max_wait_ms of {limit.NOT_HELD_WAIT_MS} or more and min_bytes above 0, answered without "
     f"records or errors in less than a {limit.NOT_HELD_PART}th of that: {limit.NOT_HELD} or more, and "
     f"{limit.NOT_HELD_PART} times as often as that wait allows. Consumers that are sent to another replica are left "
-    "out.",
+    "out, and so are servers that let any Fetch wait for as long as it allows.",
     advice="Upgrade the server or proxy that does not hold Fetch for fetch.max.wait.ms, or report it there.",
     sources=("KIP-74", "org.apache.kafka.server.purgatory", "fetch.max.wait.ms of the consumer settings"),
     detectors=(
