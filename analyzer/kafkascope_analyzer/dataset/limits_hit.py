@@ -31,4 +31,4 @@ MEANINGS = {
     PARTITION_FLOW: ("partition response", "left out of latency and lag: too many topic-partitions were in use"),
     CLUSTERS: ("cluster", "not distinguished from the others: there were too many"),
 }
-"""What is counted, in the singular, and what happened to it."""
+"""The counted thing, in the singular, and what happened to it: left out, or given up."""

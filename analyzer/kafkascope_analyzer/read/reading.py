@@ -88,7 +88,7 @@ class Reading:
 
     @property
     def limits_hit(self) -> dict[str, int]:
-        """How much was left out below TCP, by limit."""
+        """Returns the number of packets or fragments that were left out below TCP, by the name of the limit."""
         return limits_hit_below_tcp(self.captures)
 
     def network_times(self) -> None:

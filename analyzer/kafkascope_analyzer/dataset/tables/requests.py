@@ -14,7 +14,7 @@ from kafkascope_analyzer.dataset.tables.columns import (
 REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 
 PLAIN, TLS_KEYS, TLS_LENGTHS = "plain", "tls_keys", "tls_lengths"
-"""How the bytes of a request became readable, or that only their lengths are known."""
+"""Values of decoded_by: the way in which a request was read, or that only record lengths are known."""
 
 REQUESTS = Table(
     "requests",

@@ -194,7 +194,7 @@ class PointsReading:
 
     @property
     def limits_hit(self) -> dict[str, int]:
-        """How much was left out below TCP, by limit."""
+        """Returns the number of packets or fragments that were left out below TCP, by the name of the limit."""
         kinds = [info.kinds for info in self.captures]
         return {FRAGMENTS: sum(k.over_limit for k in kinds), DATAGRAMS: sum(k.datagrams_left_out for k in kinds)}
 

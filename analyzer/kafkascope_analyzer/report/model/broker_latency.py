@@ -1,9 +1,10 @@
 """Latency of each broker for each API, split into the broker's time and the network's.
 
 broker: last byte of the request to first byte of the response, as the capture saw it, without the time for which the
-request waited for the previous response on its connection (`requests.broker_us`); queued: that waiting time. network:
-the transfer time of the bytes, first to last byte of the request and of the response. The share of the round trip in
-the broker's time depends on where the capture was taken: `round_trip`, from SYN to SYN-ACK, says how much that is.
+request waited for the previous response on its connection and for the throttle time in it (`requests.broker_us`);
+queued: that waiting time. network: the transfer time of the bytes, first to last byte of the request and of the
+response. The share of the round trip in the broker's time depends on where the capture was taken: `round_trip`, from
+SYN to SYN-ACK, says how much that is.
 """
 
 from dataclasses import dataclass
@@ -41,7 +42,9 @@ class LatencyPair:
         int | None, "last byte of the request, or of the previous response, to first byte of the response, median"
     ]
     broker_p99_us: Annotated[int | None, "99th percentile"]
-    queued_p50_us: Annotated[int | None, "wait for the previous response on the connection, median"]
+    queued_p50_us: Annotated[
+        int | None, "wait for the previous response on the connection and for the throttle time in it, median"
+    ]
     queued_p99_us: Annotated[int | None, "99th percentile"]
     network_p50_us: Annotated[int | None, "first to last byte of the request and of the response, median"]
     network_p99_us: Annotated[int | None, "99th percentile"]

@@ -36,7 +36,7 @@ was served and had no visible problem; unknown: the capture does not show whethe
 UNSUCCESSFUL = frozenset({"gave_up", "fatal", "wrong_reaction", "client_ended"})
 """Outcomes of recoveries after which the client did not get what it wanted."""
 _REFUSED = ("refused", "unanswered")
-"""How connections end that were never established."""
+"""Values of close_kind of connections that were never established."""
 
 
 @dataclass(frozen=True, slots=True)

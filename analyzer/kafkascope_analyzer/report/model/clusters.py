@@ -32,7 +32,7 @@ KNOWN_BY = {
     "addresses": "messages name its addresses together",
     "nothing": "no message names these addresses",
 }
-"""How a cluster was identified, in words."""
+"""Words for each way in which a cluster was identified."""
 _MIRRORS = ("mirrormaker", "mirror-maker", "mirrorsource", "mirrorcheckpoint", "mirrorheartbeat", "->", "mm2")
 _CONNECT = ("connector-consumer", "connector-producer", "connect-")
 """Parts of lower-case client ids of Kafka Connect: MirrorMaker 2 names its clients after connectors and
@@ -179,7 +179,7 @@ def _shared_clients(dataset: Dataset) -> Iterator[SharedClient]:
 
 
 def _what(client_ids: Sequence[str], astray: Sequence[str]) -> str:
-    """What the clients of one address are. astray: the client ids that several clusters know."""
+    """Returns the kind of the clients of one address, in words. astray: the client ids that several clusters know."""
     small = [name.lower() for name in client_ids]
     if any(part in name for name in small for part in _MIRRORS):
         return "MirrorMaker, which copies records from one cluster to another"

@@ -21,6 +21,7 @@ from kafkascope_analyzer.resolve.servers.run_union import Ints
 from kafkascope_analyzer.resolve.servers.slowness import (
     LEAST_SCORE,
     MOST_DOUBLINGS,
+    SLOW_ROWS,
     SPILLED,
     UPPER_DOUBLINGS,
     USUAL_DOUBLINGS,
@@ -52,15 +53,10 @@ _Span = tuple[tuple[int, int], tuple[int, int]]
 """Time and packet of a begin and an end."""
 SLOW_HOST_ROWS = pa.schema(
     [
-        ("key", pa.string()),
-        ("conn_id", pa.string()),
-        ("host", pa.string()),
-        ("first_ns", pa.int64()),
-        ("first_packet", pa.int64()),
-        ("last_ns", pa.int64()),
-        ("last_packet", pa.int64()),
+        *(SLOW_ROWS.field(name) for name in ("key", "conn_id", "host")),
+        *(SLOW_ROWS.field(name) for name in ("first_ns", "first_packet", "last_ns", "last_packet")),
         ("n_clients", pa.int64()),
-        ("times_usual", pa.int64()),
+        SLOW_ROWS.field("times_usual"),
     ]
 )
 

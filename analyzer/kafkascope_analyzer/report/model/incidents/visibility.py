@@ -18,7 +18,7 @@ _BYTES = ("client_bytes", "server_bytes", "tls_bytes", "undecoded_bytes", "missi
 _SEGMENTS = ("client_segments", "server_segments")
 _COLUMNS = ["protocol", "server_ip", "close_kind", *_BYTES, *_SEGMENTS]
 _NEVER_ACCEPTED = pa.array(["refused", "unanswered"])
-"""How connections end of which one direction is missing because the other sent nothing but a refusal."""
+"""Values of close_kind of refused connections: one direction has no segments because there was nothing to send."""
 _CUT_OFF = ds.field("reason") == "connection_end"
 """Frames that the end of their connection cut off. Their type is known, and the receiver did not get them
 whole either."""

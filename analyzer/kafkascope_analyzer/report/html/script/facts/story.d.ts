@@ -375,7 +375,7 @@ export interface LatencyPair {
   broker_p50_us: number | null;
   /** 99th percentile */
   broker_p99_us: number | null;
-  /** wait for the previous response on the connection, median */
+  /** wait for the previous response on the connection and for the throttle time in it, median */
   queued_p50_us: number | null;
   /** 99th percentile */
   queued_p99_us: number | null;
