@@ -1,14 +1,20 @@
-"""Detects failed servers that are controllers and not brokers: the requests on all connections to each of its ports are
-those that brokers send to a controller, and no client talks to the same node at another port."""
+"""Detects failures of controllers, and between brokers and controllers.
+
+A failed server is a controller and not a broker if the requests on all connections to each of its ports are those that
+brokers send to a controller, and no client talks to the same node at another port.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.broker_failures import MOSTLY
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.controller_down import CONTROLLER_DOWN
 from kafkascope_spark.stories.incidents.kinds.controller_unresponsive import CONTROLLER_UNRESPONSIVE
 from kafkascope_spark.stories.incidents.kinds.controllers_cut import CONTROLLERS_CUT
+from kafkascope_spark.stories.incidents.kinds.cut_from_controller import CUT_FROM_CONTROLLER
 from kafkascope_spark.stories.incidents.kinds.replication import REPLICATION
 from kafkascope_spark.stories.servers.table import BrokerState
 
@@ -40,23 +46,61 @@ def give_controllers(
 
 
 def join_cut_controllers(
-    failures: list[Failure], roles_of: Callable[[Collection[str]], Mapping[str, frozenset[str]]]
+    failures: list[Failure],
+    roles_of: Callable[[Collection[str]], Mapping[str, frozenset[str]]],
+    states: Collection[BrokerState],
 ) -> None:
-    """Joins failures between controllers that overlap to one: all their states are at ports of controllers, and of
-    hosts that have such a port. roles_of: roles of all connections to each of the given servers."""
+    """Names the failures at ports of controllers: brokers that did not reach the controller while it served others, or
+    that are no controllers themselves; and controllers that did not reach each other, of which those that overlap are
+    joined to one. roles_of: roles of all connections to each of the given servers; states: rows of broker_states."""
     between = [failure for failure in failures if failure.kind is REPLICATION]
     roles = roles_of({row.server for failure in failures for row in failure.states}) if between else {}
     of_controllers = {server for server, of_server in roles.items() if _is_of_controllers(of_server)}
     addresses = {server.rpartition(":")[0] for server in of_controllers}
-    cut = [f for f in between if all(r.server in of_controllers and r.host in addresses for r in f.states)]
     last: Failure | None = None
-    for failure in sorted(cut, key=lambda failure: failure.start_ns):
-        if last is not None and last.overlap_ns(failure.start_ns, failure.end_ns) > 0:
+    for failure in sorted(between, key=lambda failure: failure.start_ns):
+        if any(row.server not in of_controllers for row in failure.states):
+            continue
+        reached = {row.server_ip for row in states if _is_served_beside(row, failure)}
+        hosts = {row.host for row in failure.states}
+        if reached or not hosts <= addresses:
+            _cut_off(failure, hosts | {row.server_ip for row in failure.states}, reached, states)
+        elif last is not None and last.overlap_ns(failure.start_ns, failure.end_ns) > 0:
             _join(last, failure)
             failures.remove(failure)
         else:
             failure.kind = CONTROLLERS_CUT
             last = failure
+
+
+def _is_served_beside(row: BrokerState, failure: Failure) -> bool:
+    """Whether a state shows that a server of a failure served another broker for most of the time."""
+    if row.state != "serving" or row.server not in failure.servers or row.host_kind == "client":
+        return False
+    lasted = failure.affected_to_ns - failure.start_ns
+    common = min(row.until_ns, failure.affected_to_ns) - max(row.from_ns, failure.start_ns)
+    ends = {each.host for each in failure.states}
+    return row.host not in ends and common >= MOSTLY * lasted
+
+
+def _cut_off(failure: Failure, ends: set[str], reached: set[str], states: Collection[BrokerState]) -> None:
+    """Makes a failure one of the brokers among its ends that did not reach the controller. reached: addresses of
+    controllers that served others."""
+    controllers = reached or {row.server_ip for row in failure.states}
+    brokers = ends - controllers
+    if not brokers:
+        return
+    rows = {row.server_ip: row for row in sorted(states, key=_last_of_clients) if row.server_ip in brokers}
+    failure.kind = CUT_FROM_CONTROLLER
+    failure.hosts = frozenset(controllers)
+    failure.is_served_beside = bool(reached)
+    failure.subject = listed(sorted(rows[ip].broker if ip in rows else ip for ip in brokers))
+    nodes = {row.node_id for row in rows.values()}
+    failure.node_id = nodes.pop() if len(nodes) == 1 and len(brokers) == 1 else None
+
+
+def _last_of_clients(row: BrokerState) -> bool:
+    return row.host_kind == "client" and row.node_id is not None
 
 
 def _join(failure: Failure, other: Failure) -> None:

@@ -177,6 +177,8 @@ class Failure:
     """For a broker whose restart only its own connections show: the restart as they show it."""
     left_open: list[TransactionRow] = field(default_factory=list)
     """For clients that died: transactions that they left open."""
+    is_served_beside: bool = False
+    """For a broker that did not reach a controller: whether other brokers reached the same controller."""
     session: EndedSession | None = None
     """ZooKeeper session of the broker, if it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)

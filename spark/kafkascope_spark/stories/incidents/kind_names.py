@@ -26,6 +26,7 @@ INCIDENT_KINDS = (
     "dead_flow",
     "replication",
     "controllers_cut",
+    "cut_from_controller",
     "listener",
     "dead_address",
     "not_accepting",

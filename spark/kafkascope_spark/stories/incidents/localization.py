@@ -166,7 +166,9 @@ _HOSTS = Suspect(
 _BROKER = Suspect(
     "broker",
     lambda failure: failure.subject if failure.kind.of_path else "the broker at that address, off for all the time",
-    lambda failure, contrast: bool(contrast.hosts_beside) or _has_packets_of_server(failure),
+    lambda failure, contrast: (
+        bool(contrast.hosts_beside) or failure.is_served_beside or _has_packets_of_server(failure)
+    ),
     f"{_OTHER_HOST}, or the log of the broker for that time",
 )
 _PEERS = Suspect(

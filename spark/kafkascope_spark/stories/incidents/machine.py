@@ -332,7 +332,7 @@ class Incidents:
             if row.host_kind == "client":
                 of_clients[row.server_ip].add(Listener(row.server_port, row.node_id))
         self._do("controllers", lambda: give_controllers(failures, self._packets.roles, of_clients))
-        self._do("cut controllers", lambda: join_cut_controllers(failures, self._packets.roles))
+        self._do("cut controllers", lambda: join_cut_controllers(failures, self._packets.roles, self._states))
         restarted = self._found("restarts", lambda: self._restarts(failures))
         return sorted([*failures, *lost, *restarted], key=lambda f: (f.start_ns, f.subject))
 

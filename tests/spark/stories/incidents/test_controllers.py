@@ -92,7 +92,7 @@ def test_controllers_that_do_not_reach_each_other_are_one_failure_until_the_last
     rows += [state(node, host, "silent", since, until, "broker") for node, host, since, until in bad]
     roles = {f"10.0.0.{node}:9092": frozenset({"controller", "inter_broker"}) for node in (1, 2, 3)}
     failures = broker_failures(rows)
-    join_cut_controllers(failures, lambda _: roles | {"10.0.0.4:9092": frozenset({"inter_broker"})})
+    join_cut_controllers(failures, lambda _: roles | {"10.0.0.4:9092": frozenset({"inter_broker"})}, rows)
     assert sorted(failure.kind.name for failure in failures) == ["controllers_cut", "replication"]
     (cut,) = (failure for failure in failures if failure.kind.name == "controllers_cut")
     fault = fault_of(cut)
@@ -100,8 +100,31 @@ def test_controllers_that_do_not_reach_each_other_are_one_failure_until_the_last
     assert "Controllers did not reach each other from 00:08.000" in sentence_of(cut, cut.end_ns, 0)
 
 
-def test_a_broker_that_does_not_reach_the_controller_cuts_no_controllers_off(state: MakeState) -> None:
+@pytest.mark.parametrize(("others", "is_proven"), [((12, 13), True), ((), False)])
+def test_a_broker_that_does_not_reach_the_controller_is_cut_off(
+    state: MakeState, others: tuple[int, ...], is_proven: bool
+) -> None:
+    """Recorded: packets between one of three brokers and the controller were dropped for 14 s; the controller fenced
+    that broker, and served the other two."""
     rows = [state(node, 20, "serving", 0, 50) for node in (1, 9)] + [state(9, 1, "silent", 8, 20, "broker")]
+    rows += [state(9, host, "serving", 0, 50, "broker") for host in others]
     failures = broker_failures(rows)
-    join_cut_controllers(failures, lambda _: {"10.0.0.9:9092": frozenset({"controller"})})
-    assert [failure.kind.name for failure in failures] == ["replication"]
+    join_cut_controllers(failures, lambda _: {"10.0.0.9:9092": frozenset({"controller"})}, rows)
+    (cut,) = failures
+    assert (cut.kind.name, cut.node_id, cut.is_served_beside) == ("cut_from_controller", 1, is_proven)
+    assert "Node 1 (10.0.0.1:9092) did not reach the controller node 9 (10.0.0.9:9092) from" in sentence_of(
+        cut, cut.end_ns, 0
+    )
+
+
+def test_a_combined_node_that_does_not_reach_the_active_controller_leaves_the_others_a_majority(
+    state: MakeState,
+) -> None:
+    """Recorded: node 1 of three combined nodes was cut off from the others at the ports of controllers. Node 2 was the
+    active controller, and served node 3."""
+    rows = [state(1, 20, "serving", 0, 50), state(2, 3, "serving", 0, 50, "broker")]
+    rows += [state(2, 1, "silent", 8, 20, "broker"), state(1, 2, "silent", 11, 21, "broker")]
+    controllers = {f"10.0.0.{node}:9092": frozenset({"controller"}) for node in (1, 2, 3)}
+    failures = broker_failures(rows)
+    join_cut_controllers(failures, lambda _: controllers, rows)
+    assert [(failure.kind.name, failure.node_id) for failure in failures] == [("cut_from_controller", 1)]
