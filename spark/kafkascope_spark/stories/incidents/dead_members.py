@@ -13,15 +13,34 @@ from kafkascope_spark.stories.incidents.failure import Failure
 def give_dead(
     failures: Iterable[Failure], rebalances: Iterable[RebalanceRow], clients: Mapping[str, AffectedClient]
 ) -> None:
-    """Adds the dead members that its rebalances waited for to each failure of members from which none was removed yet.
-    clients: by client_instance_id."""
+    """Adds the dead members that its rebalances waited for to each failure of members from which none was removed yet,
+    and those that were removed, if all of them had died. clients: by client_instance_id."""
     of_group: dict[str, list[RebalanceRow]] = defaultdict(list)
     for row in rebalances:
         of_group[row.group_id].append(row)
     for failure in failures:
-        if not any(row.lost for row in failure.rebalances):
+        if any(row.lost for row in failure.rebalances):
+            dead = _removed(failure, clients)
+        else:
             dead = [c for row in failure.rebalances for c in _waited_for(row, of_group[row.group_id], clients)]
-            failure.dead_members = list({client.client_instance_id: client for client in dead}.values())
+        failure.dead_members = list({client.client_instance_id: client for client in dead}.values())
+
+
+def _removed(failure: Failure, clients: Mapping[str, AffectedClient]) -> list[AffectedClient]:
+    """Returns the removed members of a failure, if all of them had died within their session timeouts before; else
+    none. A member that died later was removed because it did not poll, or did not reach its coordinator."""
+    found = []
+    for row in failure.rebalances:
+        for member in row.lost:
+            client = clients.get(member.client_instance_id or "")
+            until_ns = row.end_ns or row.start_ns
+            if client is None or client.died_ns is None or until_ns is None or client.died_ns > until_ns:
+                return []
+            session_ns = (member.session_timeout_ms or 0) * 1_000_000
+            if client.died_ns - (member.last_seen_ns or 0) > session_ns:
+                return []
+            found.append(client)
+    return found
 
 
 def _waited_for(

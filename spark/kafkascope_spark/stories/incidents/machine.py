@@ -59,7 +59,7 @@ from kafkascope_spark.stories.incidents.lost_records import give_waiting, lost_r
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.name_servers import name_server_failures
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
-from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
+from kafkascope_spark.stories.incidents.other_failures import give_places, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
 from kafkascope_spark.stories.incidents.repeated import with_repeated
@@ -271,7 +271,8 @@ class Incidents:
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("unreleased instances", lambda: give_unreleased(errors, of_members))
-        self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
+        lost_places = [*of_members, *(failure for failure in errors if failure.kind.of_members)]
+        self._do("places of members", lambda: give_places(lost_places, [*of_brokers, *of_clients], self._clients))
         others = [*of_brokers, *of_clients, *unanswered, *of_members, *late, *unexplained, *errors, *lost]
         died = self._found(
             "clients that died", lambda: died_clients(self._clients.values(), others, self._transactions)

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
-from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure, Kind
+from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_ERROR
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
@@ -90,29 +90,45 @@ def _last_seen(rebalance: RebalanceRow) -> list[int]:
     return [member.last_seen_ns for member in rebalance.lost if member.last_seen_ns]
 
 
-def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, AffectedClient]) -> None:
-    """Sets the failed path as root of each failure of members in which none of the lost members could reach the
-    coordinator. clients: by client_instance_id."""
-    paths = Failures(
-        (failure for failure in failures if failure.kind.of_path),
-        lambda path: (("path", (path.node_id, host)) for host in path.hosts),
-    )
+def give_places(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, AffectedClient]) -> None:
+    """Sets, as root of each failure of members, the failed path or host because of which none of the lost members could
+    reach the coordinator, or from which clients came back that were no longer members. failures: of brokers, paths and
+    hosts; clients: by client_instance_id."""
+    places = Failures(failures, _keys_of_place)
     for member in members:
-        cut = [_path_of(gone, row, paths, clients) for row in member.rebalances for gone in row.lost]
+        cut = [_place_of(gone, row, places, clients) for row in member.rebalances for gone in row.lost]
+        if not cut:
+            cut = [_host_before(row.client_ip, member, places) for row in member.recoveries]
         if cut and None not in cut:
             member.root = cut[0]
 
 
-def _path_of(
-    departed: DepartedMember, rebalance: RebalanceRow, paths: Failures, clients: Mapping[str, AffectedClient]
+def _keys_of_place(failure: Failure) -> Iterator[Key]:
+    """Yields the keys of a failed path or host; none for other failures."""
+    if failure.kind.of_path:
+        yield from (("path", (failure.node_id, host)) for host in failure.hosts)
+    elif failure.kind.of_host:
+        yield from (("host", host) for host in failure.hosts)
+
+
+def _place_of(
+    departed: DepartedMember, rebalance: RebalanceRow, places: Failures, clients: Mapping[str, AffectedClient]
 ) -> Failure | None:
-    """Returns the failed path between the member and its coordinator, if it failed for most of the time since the
-    member's last request; else None."""
+    """Returns the failed host of the member, or the failed path between it and its coordinator, if it failed for most
+    of the time since the member's last request; else None."""
     client, since_ns = clients.get(departed.client_instance_id or ""), departed.last_seen_ns
     if client is None or not since_ns or rebalance.start_ns is None:
         return None
-    mine = paths.longest([("path", (rebalance.node_id, client.client_ip))], since_ns, rebalance.start_ns)
+    keys: list[Key] = [("host", client.client_ip), ("path", (rebalance.node_id, client.client_ip))]
+    mine = places.longest(keys, since_ns, rebalance.start_ns)
     return mine[1] if mine is not None and 2 * mine[0] >= rebalance.start_ns - since_ns else None
+
+
+def _host_before(client_ip: str | None, member: Failure, places: Failures) -> Failure | None:
+    """Returns the failure of the host of a client that got errors about its membership, if the host failed meanwhile or
+    shortly before; else None."""
+    since_ns = member.start_ns
+    return next(iter(places.latest(("host", client_ip), since_ns - FOLLOWS_NS, since_ns)), None)
 
 
 def _goes_on(failure: Failure, stall: Stall) -> bool:

@@ -57,3 +57,23 @@ def test_who_did_not_die_in_between_is_not_waited_for(
     died_ns = None if died_at is None else int(died_at * NS)
     give_dead([failure], rebalances, {"ci-21": client(21, died_ns=died_ns, session_timeout_ms=45_000)})
     assert failure.dead_members == []
+
+
+@pytest.mark.parametrize(
+    ("died_at", "is_dead"), [(17.0, True), (25.0, False), (None, False)], ids=["before", "after", "not at all"]
+)
+def test_a_removed_member_whose_process_had_ended_is_no_late_joiner(
+    rebalance: MakeRebalance, client: MakeClient, died_at: float | None, is_dead: bool
+) -> None:
+    """As in a recording: a consumer exited at a record that it could not process and was started again at once. It
+    joined as a new member, and the group waited for the old one, whose session was not over yet."""
+    removing = rebalance(19, 23, {"client-21": 17})
+    lost = [replace(member, silent_ms=2_900, session_timeout_ms=6_000) for member in removing.departed]
+    failure = Failure(MEMBER, "group orders-app", 17 * NS, 23 * NS)
+    failure.rebalances.append(replace(removing, departed=tuple(lost)))
+    died_ns = None if died_at is None else int(died_at * NS)
+    dead = client(21, end_state="died", died_ns=died_ns, session_timeout_ms=6_000)
+    give_dead([failure], failure.rebalances, {dead.client_instance_id: dead})
+    said = sentence_of(failure, 23 * NS, 0)
+    assert ("the process of client-21 (10.0.0.21) ended at 00:17.000 without leaving" in said) is is_dead
+    assert ("its application did not poll" in said) is not is_dead

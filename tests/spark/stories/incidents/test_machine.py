@@ -701,6 +701,25 @@ def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path
     assert ("Let consumers leave" in advised(member) or "Find out why" in advised(member)) is not follows
 
 
+@pytest.mark.parametrize(("host", "follows"), [(21, True), (24, False)])
+def test_members_on_a_host_that_no_server_reached_went_away_because_of_the_host(
+    state: MakeState, stall: MakeStall, rebalance: MakeRow, recovery: MakeRow, client: MakeRow, host: int, follows: bool
+) -> None:
+    """Recorded: nothing reached a host for 12 s; the group removed the member on it, which learned that when the host
+    was back."""
+    rows = [state(node, 22, "serving", 0, None) for node in (1, 2)]
+    for node in (1, 2):
+        rows += [state(node, host, "serving", 0, 6.5), state(node, host, "host_silent", 6.5, 20)]
+    unread = stall("consume", 22, 1, 7.2, 19, group_id="orders-app")
+    back = recovery("UNKNOWN_MEMBER_ID", 21, 2, 21, 23, resource_kind="group", resource="orders-app")
+    gone = rebalance(18.8, 18.9, {"client-21": 6})
+    incidents, _ = tell(rows, [unread], [back], rebalances=[gone], clients=[client(21)])
+    (silent,) = [i["incident_id"] for i in incidents if i["kind"] == "client_host"]
+    members = [i for i in incidents if i["kind"] == "member"]
+    assert members
+    assert {i["root_incident_id"] for i in members} == ({silent} if follows else {None})
+
+
 def test_a_producer_waits_for_its_transaction_wherever_it_writes(stall: MakeStall, recovery: MakeRow) -> None:
     """Recorded of a Java client: Produce gets the error of its transactional id. Another client has its reason."""
     error = "CONCURRENT_TRANSACTIONS"

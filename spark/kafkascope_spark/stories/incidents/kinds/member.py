@@ -40,11 +40,15 @@ def _sentence(failure: Failure, times: Times) -> str:
     gone = [member for rebalance in failure.rebalances for member in rebalance.lost]
     if gone:
         who = listed(sorted({d.client_id or d.member_id for d in gone}))
+        if failure.root is not None and failure.root.kind.of_host:
+            return f"In {failure.subject}, {who} on {failure.root.subject} lost its place, {times.of(failure)}"
         if failure.root is not None:
             coordinator = f"the coordinator, {failure.root.subject}"
             return f"In {failure.subject}, {who} did not reach {coordinator}, and lost its place, {times.of(failure)}"
         if all(map(_did_not_wait, _losing(failure))):
             return f"In {failure.subject}, {_thrown_out(failure, who)}, {times.of(failure)}"
+        if failure.dead_members:
+            return _waited_for_dead(failure, times)
         if all(map(_is_late_joiner, gone)):
             return (
                 f"In {failure.subject}, {who} did not join again in time, {times.of(failure)}: its heartbeats came, "
@@ -84,13 +88,15 @@ def _waited_for_dead(failure: Failure, times: Times) -> str:
     """Returns which members had ended, and how long the coordinator keeps them in the group."""
     dead = failure.dead_members
     who = listed(sorted({client(each.client_id, each.client_ip) for each in dead}))
-    since = times.at(min(each.died_ns for each in dead if each.died_ns is not None))
+    ends = sorted(each.died_ns for each in dead if each.died_ns is not None)
+    first = times.at(ends[0])
+    ended = f"ended at {first}" if len(ends) == 1 else f"ended {times_of(len(ends))} from {first} on"
     session_ms = max((each.session_timeout_ms or 0 for each in dead), default=0)
     back = {(each.client_id, each.client_ip) for each in dead}
     came = any((s.client_id, s.client_ip) in back for s in failure.stalls)
     again = ", so that the process that came back, a new member, waits until then" if came else ""
     return (
-        f"{named(failure)} was not read {times.of(failure)}: the process of {who} ended at {since} without leaving, "
+        f"{named(failure)} was not read {times.of(failure)}: the process of {who} {ended} without leaving, "
         f"and the coordinator keeps its place until the session timeout ({session_ms} ms) is over{again}"
     )
 
@@ -337,7 +343,8 @@ def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
     who = listed(sorted({d.client_id or d.member_id for d in departed}))
     ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
     if failure.root is not None:
-        yield clients(f"{who} did not reach {failure.root.subject}: see the incident that this one follows from.")
+        was_off = "was on" if failure.root.kind.of_host else "did not reach"
+        yield clients(f"{who} {was_off} {failure.root.subject}: see the incident that this one follows from.")
     elif ran_on:
         yield clients(f"Find out why {who} was silent: a pause of its process, its host or its network.")
     else:
