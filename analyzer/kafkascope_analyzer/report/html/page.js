@@ -3841,6 +3841,7 @@
     down: "solid",
     silent: "falling",
     host_silent: "dots",
+    flows_lost: "level",
     refusing: "rising",
     turned_away: "upright",
     not_accepting: "rising",

@@ -24,6 +24,7 @@ from kafkascope_analyzer.resolve.servers.delays import delay_rows
 from kafkascope_analyzer.resolve.servers.host_silences import host_silence_rows
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import loss_rows
+from kafkascope_analyzer.resolve.servers.lost_flows import lost_flow_rows
 from kafkascope_analyzer.resolve.servers.raised_ack_times import raised_rows
 from kafkascope_analyzer.resolve.servers.rows import ServerRows, first_connections, host_rows, sign_rows
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, RunUnion, first_ending_after, united
@@ -98,6 +99,7 @@ def gather_server_rows(
         delays=pa.concat_tables([delay_rows(hosts), raised_rows(hosts, activity.capture_ns)]),
         slow=slow_rows(hosts, activity.capture_ns),
         slow_hosts=slow_host_rows(hosts, claims, activity.capture_ns),
+        lost_flows=lost_flow_rows(hosts, activity.first_payload_ns, activity.capture_ns, uncovered),
         absent=absent,
         waits=waits.table(hosts),
         lost=lost.table(hosts),

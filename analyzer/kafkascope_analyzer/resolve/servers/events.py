@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostSilence,
     LifeSign,
+    LostFlows,
     PacketDelay,
     PacketLoss,
     ServerConnection,
@@ -36,6 +37,7 @@ class ServerEvents(EventSource):
         PacketDelay,
         SlowProcess,
         SlowHost,
+        LostFlows,
         HostSilence,
         ServerConnection,
         ServerWait,
@@ -54,6 +56,7 @@ class ServerEvents(EventSource):
             (_delay_events, self._servers.delays),
             (_slow_events, self._servers.slow),
             (_slow_host_events, self._servers.slow_hosts),
+            (_lost_flow_events, self._servers.lost_flows),
             (_silence_events, self._servers.absent),
             (_connection_events, self._servers.lost),
             (_wait_events, self._servers.waits),
@@ -82,6 +85,10 @@ def _slow_events(rows: pa.Table) -> pa.Table:
 
 def _slow_host_events(rows: pa.Table) -> pa.Table:
     return _events(SlowHost, rows, "first_ns", "first_packet")
+
+
+def _lost_flow_events(rows: pa.Table) -> pa.Table:
+    return _events(LostFlows, rows, "first_ns", "first_packet")
 
 
 def _silence_events(rows: pa.Table) -> pa.Table:

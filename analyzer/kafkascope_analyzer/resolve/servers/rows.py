@@ -38,6 +38,7 @@ class ServerRows:
 
     hosts: hosts that talked to a server. losses: times in which packets between the two were lost. delays: times in
     which they were delayed. slow: times in which the server's process was slow. slow_hosts: times in which a host was.
+    lost_flows: times in which connections between the two were lost together, without being closed.
     absent: times in which a host sent nothing to anybody, although the server retransmitted (host_silences). waits:
     waits of hosts for the server. lost: connections that it ended or did not accept. signs: times in which it sent
     packets. silences and closed, which have only conn_id: silences of clients (client_silences), and times in which
@@ -49,6 +50,7 @@ class ServerRows:
     delays: pa.Table = field(default_factory=_nothing)
     slow: pa.Table = field(default_factory=_nothing)
     slow_hosts: pa.Table = field(default_factory=_nothing)
+    lost_flows: pa.Table = field(default_factory=_nothing)
     absent: pa.Table = field(default_factory=_nothing)
     waits: pa.Table = field(default_factory=_nothing)
     lost: pa.Table = field(default_factory=_nothing)

@@ -52,6 +52,17 @@ def at_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
     return _failure(among.longest([("node", stall.node_id)], lambda failure: failure.reaches(stall.client_ip)))
 
 
+def on_lost_connections(stall: Stall, among: Candidates) -> Failure | None:
+    """Returns the loss of the connections of the client's host, or of the broker that the client waited for, at the
+    time of which the stall began: a client that waits for a response does not learn that its connection is gone."""
+    since = stall.from_ns
+    of_host = among.known.by_key.latest(("host", stall.client_ip), since - SECOND, since + SECOND)
+    of_broker = among.known.by_key.latest(("path", stall.client_ip), since - SECOND, since + SECOND)
+    at_it = (failure for failure in of_broker if failure.node_id in (None, stall.node_id))
+    lost = (failure for failure in (*of_host, *at_it) if failure.kind.loses_flows and among.has(failure))
+    return next(lost, None)
+
+
 def of_client_at_fault(stall: Stall, among: Candidates) -> Failure | None:
     """Returns the failure of a client that stalled by itself or was no longer accepted, where that client or its group
     waited: the group waits for records that the client should have fetched."""
@@ -198,6 +209,7 @@ RULES: tuple[Rule, ...] = (
     denied,
     at_unreachable_host,
     at_failed_broker,
+    on_lost_connections,
     of_client_at_fault,
     behind_failed_replica,
     at_moved_resource,

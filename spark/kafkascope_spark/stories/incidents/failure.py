@@ -123,6 +123,9 @@ class Kind:
     """Whether the broker continued to serve the partitions that it leads: no client waits for it."""
     has_other_addresses: bool = False
     """Whether clients go on to another address of the same name: a start that failed at this address has not failed."""
+    loses_flows: bool = False
+    """Whether connections were lost although nobody closed them: a client that waits for a response on one of them does
+    not learn it before its own timeout."""
     loses_records: bool = False
     """Whether records were lost: the producers do not send them again."""
 

@@ -24,6 +24,8 @@ INCIDENT_KINDS = (
     "path_delayed",
     "mtu",
     "dead_flow",
+    "flows_reset",
+    "broker_flows_reset",
     "replication",
     "controllers_cut",
     "cut_from_controller",

@@ -55,6 +55,7 @@ from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
 from kafkascope_spark.stories.incidents.log_directories import log_directory_failures
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
+from kafkascope_spark.stories.incidents.lost_flows import lost_flows
 from kafkascope_spark.stories.incidents.lost_records import give_waiting, lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.name_servers import name_server_failures
@@ -242,6 +243,7 @@ class Incidents:
             *self._found("slow consumers", lambda: slow_consumers(self._rebalances, self._clients)),
             *self._found("client hosts", lambda: unreachable_hosts(self._states)),
             *self._found("slow hosts", lambda: slow_hosts(self._states, of_brokers)),
+            *self._found("lost connections", lambda: lost_flows(self._states, of_brokers)),
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]
         of_clients += self._found("turned away hosts", lambda: turned_away_hosts(self._states, list(of_clients)))

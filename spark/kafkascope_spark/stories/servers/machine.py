@@ -3,6 +3,7 @@
 down       its connections ended within moments, new ones are refused, and nobody is served (down)
 silent     no packet comes while the host waits for one (silent)
 host_silent  the host sends nothing to any server, although the server retransmits (host_silent)
+flows_lost  all connections of the host in use were lost without being closed, and it connected again (flows_lost)
 host_slow  the clients of the host react late, while those of other hosts do not (host_slow)
 refusing   the host's connections are refused while others are served (refusing), or the process works (down)
 turned_away  the host's connections are accepted, and closed at once (turned_away)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostSilence,
     LifeSign,
+    LostFlows,
     PacketDelay,
     PacketLoss,
     ServerConnection,
@@ -13,7 +14,17 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     SlowProcess,
 )
 
-WithPackets = HostSilence | LifeSign | PacketDelay | PacketLoss | ServerConnection | ServerWait | SlowHost | SlowProcess
+WithPackets = (
+    HostSilence
+    | LifeSign
+    | LostFlows
+    | PacketDelay
+    | PacketLoss
+    | ServerConnection
+    | ServerWait
+    | SlowHost
+    | SlowProcess
+)
 """Events with a first and a last packet."""
 
 

@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostKind,
     HostSilence,
     LifeSign,
+    LostFlows,
     PacketDelay,
     PacketLoss,
     ServerConnection,
@@ -31,6 +32,7 @@ ServerEvent = (
     | PacketDelay
     | SlowProcess
     | SlowHost
+    | LostFlows
     | HostSilence
     | ServerConnection
     | ServerWait
@@ -165,6 +167,7 @@ class ServerRecord:
     delays: list[PacketDelay] = field(default_factory=list)
     slow: list[SlowProcess] = field(default_factory=list)
     slow_hosts: list[SlowHost] = field(default_factory=list)
+    lost_flows: list[LostFlows] = field(default_factory=list)
     absent: list[HostSilence] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
@@ -183,6 +186,8 @@ class ServerRecord:
             self.slow.append(event)
         elif isinstance(event, SlowHost):
             self.slow_hosts.append(event)
+        elif isinstance(event, LostFlows):
+            self.lost_flows.append(event)
         elif isinstance(event, HostSilence):
             self.absent.append(event)
         elif isinstance(event, ServerConnection):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches, with_forgotten
 from kafkascope_spark.stories.servers.delayed import delayed_stretches
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
+from kafkascope_spark.stories.servers.flows_lost import flows_lost_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.host_silent import host_silent_stretches
 from kafkascope_spark.stories.servers.host_slow import host_slow_stretches
@@ -58,6 +59,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     bad += not_accepting_stretches(server, bad)
     bad += slow_stretches(server, bad)
     bad += dead_flow_stretches(server, bad)
+    bad += flows_lost_stretches(server, list(bad))
     bad += host_slow_stretches(server, list(bad))
     bad += idle_stretches(server, down)
     of_hosts = by_host(stretch for stretch in bad if not stretch.goes_back)

@@ -20,6 +20,7 @@ StateName = Literal[
     "silent",
     "host_silent",
     "host_slow",
+    "flows_lost",
     "refusing",
     "turned_away",
     "not_accepting",
@@ -58,7 +59,8 @@ class BrokerState(StoryRow):
         "which the host waits, not even an acknowledgment; or the host acknowledges nothing that the broker sends, "
         "although it talks to others), host_silent (the host sends nothing to any server, and acknowledges none of the "
         "broker's retransmissions), host_slow (the clients of the host took several times as long as usual to fetch "
-        "again, while those of other hosts did not), refusing (new connections of this host are refused, while "
+        "again, while those of other hosts did not), flows_lost (all connections of the host that were in use ended "
+        "without being closed, and it connected again), refusing (new connections of this host are refused, while "
         "others or older ones are served, or the broker works with other brokers), turned_away (new connections of "
         "this host are accepted, and closed at once before the broker sends anything), not_accepting (new "
         "connections of this host are not answered, while packets come on older ones), unknown (nobody waited for "

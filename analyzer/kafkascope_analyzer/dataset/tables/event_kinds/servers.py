@@ -185,6 +185,31 @@ class SlowHost(Event):
 
 
 @event_kind(
+    "lost_flows",
+    "time at which all connections in use between a host and the server were lost, although neither side closed them: "
+    "their packets stopped, or a RST without a FIN answered the next one; and the host connected again soon",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class LostFlows(Event):
+    """All connections in use between a host and the server were lost, although neither side closed them."""
+
+    host: Annotated[str, "address of the host"]
+    n_connections: Annotated[int, "number of lost connections"]
+    n_reset: Annotated[int, "number of those that a RST without a FIN ended; the packets of the others stopped"]
+    before_ns: Annotated[int, "last packet on one of these connections before the first sign"]
+    first_ns: Annotated[int, "first sign: a RST, or the host's first attempt to connect again"]
+    first_packet_no: Annotated[int | None, "packet at that time"]
+    last_ns: Annotated[int, "last sign: a RST, or the attempt that replaced the last of these connections"]
+    last_packet_no: Annotated[int | None, "packet at that time"]
+
+    @property
+    def part_ns(self) -> int:
+        """The time that assigns the event to a part of the capture: its beginning."""
+        return self.first_ns
+
+
+@event_kind(
     "host_silence",
     "time in which a host sent nothing to anybody, although the server retransmitted what the host "
     "had not acknowledged",

@@ -16,7 +16,7 @@ MOST_HOSTS = 8
 MOST_STRETCHES = 60
 """Most servers, hosts of a server, and spans of a host in the grid. Those that did not serve longest are kept."""
 _WORDS = {"serving": "served", "refusing": "refused", "turned_away": "turned away", "flow_dead": "dead flow"}
-_WORDS |= {"host_silent": "host silent", "host_slow": "host slow"}
+_WORDS |= {"host_silent": "host silent", "host_slow": "host slow", "flows_lost": "flows lost"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,13 @@ def late(failure: Failure) -> str:
     )
 
 
+def lost_flows(failure: Failure, between: str) -> str:
+    """Returns how many connections were lost, and how, as the begin of a sentence. between: their ends, in words."""
+    n = sum(state.n_waiting for state in failure.states)
+    how = "without being closed by either side: their packets stopped, or a RST answered the next one"
+    return f"{counted(n, 'connection')} between {between}, all that were in use, ended {how},"
+
+
 def look_at_link(who: str) -> str:
     """Returns the advice for the link of a host or broker that lost packets."""
     return (

@@ -24,6 +24,7 @@ const PATTERNS: Record<string, string> = {
   down: "solid",
   silent: "falling",
   host_silent: "dots",
+  flows_lost: "level",
   refusing: "rising",
   turned_away: "upright",
   not_accepting: "rising",
