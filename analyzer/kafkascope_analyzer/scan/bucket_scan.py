@@ -151,11 +151,16 @@ class BucketScan:
         self._first_capture = Growing(np.int32)
         self._capture_id = 0
 
-    def push(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> None:
-        """Takes the segments of one block of a file."""
+    def assemble(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> Streams:
+        """Takes the segments of one block of a file. Returns its streams, for `push`; neither they nor anything else
+        refers to the block's memory afterwards."""
         self._capture_id = capture_id
         streams = self.tcp.push(buf, segments)
         self._open_connections()
+        return streams
+
+    def push(self, streams: Streams) -> None:
+        """Decodes the streams of a block, and writes and spills its rows."""
         self._take(streams, self._exchanges.push(streams, self))
 
     def finish(self) -> dict[str, int]:

@@ -1,8 +1,9 @@
 """One process reads, and each of the others works on a bucket: blocks are in memory that all share, and pipes pass
 their places.
 
-A worker lives from the scan to the finish of its bucket. The reader fills the next slot while the workers read the
-previous ones, and waits for the slowest worker when all slots are in use, so that memory does not grow.
+A worker lives from the scan to the finish of its bucket. A slot is free again as soon as all workers have copied the
+payload of their connections from it. So the reader fills one slot while the workers decode what was in the other, and
+waits for the slowest worker when both are in use, so that memory does not grow.
 """
 
 import gc
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, cast
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_analyzer.read.window import BlockSizes
 from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
@@ -32,8 +35,8 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
 
-_MORE_SLOTS = 1
-"""Slots beyond one for each worker, for the block that is being read."""
+_N_SLOTS = 2
+"""One for the block that is being read, one for the block that the workers take next."""
 _LEAST_PACKET = 48
 """Fewest bytes of a capture file per segment: a record header, an IP and a TCP header are 56."""
 
@@ -94,7 +97,8 @@ class Workers:
         limits = jobs[0].bucket.limits
         # Without fork, memory cannot be shared like this, and blocks are sent through the pipes.
         context = get_context("fork") if _can_fork() else get_context("spawn")
-        self._slots = [_Slot(limits.block_bytes) for _ in range(len(jobs) + _MORE_SLOTS)] if _can_fork() else []
+        self._sizes = BlockSizes.shared_by(len(jobs), limits.block_bytes)
+        self._slots = [_Slot(self._sizes.of_large_packets) for _ in range(_N_SLOTS)] if _can_fork() else []
         self._own: NDArray[np.uint8] = np.empty(0 if self._slots else limits.block_bytes, np.uint8)
         self._in_use: Counter[int] = Counter()
         self._current = -1
@@ -114,7 +118,7 @@ class Workers:
         """Process ids of the workers, in the order of the jobs."""
         return [process.pid for process in self._processes if process.pid is not None]
 
-    def next(self) -> NDArray[np.uint8]:
+    def next(self, packet_bytes: int = 0) -> NDArray[np.uint8]:
         """Returns a buffer that no worker reads."""
         if not self._slots:
             return self._own
@@ -122,7 +126,7 @@ class Workers:
             free = [i for i in range(len(self._slots)) if not self._in_use[i] and i != self._current]
             if free:
                 self._current = free[0]
-                return self._slots[self._current].buf
+                return self._slots[self._current].buf[: self._sizes.of(packet_bytes)]
             self._listen()
 
     def push(self, block: ReadBlock) -> None:
@@ -210,7 +214,7 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Message: a worker has read a slot."""
+    """Message: a worker no longer needs a slot."""
 
     slot: int
 
@@ -276,8 +280,7 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
             if place is None:
                 scans.push(block)
                 continue
-            scans.push(slots[place.slot].block(block, place))
-            pipe.send(_Done(place.slot))
+            scans.push(slots[place.slot].block(block, place), partial(pipe.send, _Done(place.slot)))
         slots.clear()
         result = scans.finish()
         pipe.send(result)

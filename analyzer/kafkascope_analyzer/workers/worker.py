@@ -1,7 +1,7 @@
 """The unit of parallel work: one bucket of the connections of all captures."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES
@@ -63,8 +63,9 @@ class BucketScans:
         while (job.bucket.of_series(len(self._scans) + 1)[-1].spill / SAVED_SCAN).exists():
             self._scan(len(self._scans))
 
-    def push(self, block: ReadBlock) -> None:
-        """Takes the segments of a block that belong to the bucket."""
+    def push(self, block: ReadBlock, is_read: Callable[[], None] | None = None) -> None:
+        """Takes the segments of a block that belong to the bucket. is_read: called when the memory of the block is no
+        longer needed, before its streams are decoded."""
         scan = self._scan(block.series)
         for secrets in block.secrets:
             if secrets.kind == TLS_KEY_LOG:
@@ -74,7 +75,10 @@ class BucketScans:
                 self._resumed.take(message)
         if self._job.number == 0:  # DNS look-ups belong to no bucket: one bucket takes them
             scan.dns.datagrams(block.datagrams, block.capture_id)
-        scan.push(block.buf, block.segments, block.capture_id)
+        streams = scan.assemble(block.buf, block.segments, block.capture_id)
+        if is_read is not None:
+            is_read()
+        scan.push(streams)
         stay_below(self._job.bucket.limits.kept_bytes)
 
     def finish(self) -> BucketResult:

@@ -7,16 +7,22 @@ import resource
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.reading import Reading, ToRead
+from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.workers.engine import NotWrittenError, push_all
 from kafkascope_analyzer.workers.processes import WorkerDiedError, Workers, workers
-from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
+from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_parsers.link.segments import SegmentArrays, Segments
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 
@@ -85,3 +91,26 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
     assert "could not be written" in ran.stderr
     assert ran.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_memory_of_a_block_is_not_needed_when_its_streams_are_decoded(tmp_path: Path) -> None:
+    """The reader writes the next block to it in the meantime."""
+
+    def scanned(name: str, *, overwrites: bool) -> BucketResult:
+        scans = BucketScans(jobs(tmp_path / name, 1)[0])
+        for block in Reading(ToRead.of((CAPTURE,)), OneBuffer(600_000)).blocks():
+            columns = [getattr(block.segments, name).copy() for name in SegmentArrays._fields]
+            copied = replace(block, buf=block.buf.copy(), segments=Segments(*columns))
+            scans.push(copied, partial(fill, [copied.buf, *columns]) if overwrites else None)
+        result = scans.finish()
+        scans.close()
+        return result
+
+    def fill(arrays: list[NDArray[Any]]) -> None:
+        for array in arrays:
+            array.fill(77)
+
+    plain, overwritten = scanned("plain", overwrites=False), scanned("overwritten", overwrites=True)
+    assert overwritten.ledger == plain.ledger
+    assert overwritten.message_rows == plain.message_rows
+    assert plain.ledger["decoded_bytes"] > 100_000
