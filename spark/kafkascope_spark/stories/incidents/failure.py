@@ -178,6 +178,8 @@ class Failure:
     back."""
     restart: ProcessRestart | None = None
     """For a broker whose restart only its own connections show: the restart as they show it."""
+    process_starts: list[ProcessRestart] = field(default_factory=list)
+    """For a broker: restarts of its process during the failure, in order of time."""
     left_open: list[TransactionRow] = field(default_factory=list)
     """For clients that died: transactions that they left open."""
     is_served_beside: bool = False

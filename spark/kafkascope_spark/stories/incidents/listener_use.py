@@ -64,9 +64,10 @@ class ListenerUse(StageRow):
     connection and was served there; logs_in_later: whether it did so with the same mechanism on a later connection; if
     it had a session on these connections, a later login of a client with the same name and address counts. accepted_ns:
     when the server last accepted a connection of this address and client id with the same mechanism before these; None
-    if it never did, or accepted one later. tls_before_ns, tls_after_ns: if TLS was given up, begin of the last
-    connection with TLS of this address that the server served before these, and of the first after them; tls_meanwhile:
-    whether one began in between.
+    if it never did, or accepted one later. login_before_ns, login_after_ns: if SASL was refused, begin of the last such
+    connection that the server accepted before the refusals, and of the first that it accepted after them.
+    tls_before_ns, tls_after_ns: if TLS was given up, begin of the last connection with TLS of this address that the
+    server served before these, and of the first after them; tls_meanwhile: whether one began in between.
     """
 
     client_ip: str
@@ -82,6 +83,8 @@ class ListenerUse(StageRow):
     logged_in: bool = False
     logs_in_later: bool = False
     accepted_ns: int | None = None
+    login_before_ns: int | None = None
+    login_after_ns: int | None = None
     tls_before_ns: int | None = None
     tls_after_ns: int | None = None
     tls_meanwhile: bool = False
@@ -115,7 +118,7 @@ def listener_uses(
     tls_begins: dict[str, list[int]] = defaultdict(list)
     logged_in_ns: dict[str, int] = {}
     last_login_ns: dict[tuple[str, str], int] = {}
-    accepted_ns: dict[_Name, int] = {}
+    logins: dict[_Name, list[int]] = defaultdict(list)
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
         if outcome is None:
@@ -134,11 +137,12 @@ def listener_uses(
                 begin_ns, login = connection.begin_ns, (identity, connection.sasl_mechanism)
                 logged_in_ns[identity] = min(logged_in_ns.get(identity, begin_ns), begin_ns)
                 last_login_ns[login] = max(last_login_ns.get(login, 0), begin_ns)
-        _note_accepted(accepted_ns, connection, outcome, instance)
+        _note_login(logins, connection, outcome, instance)
     for (outcome, identity), mine in alike.items():
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
         client_id = None if identity is None else instances[mine[0].conn_id].client_id
-        last_ns = accepted_ns.get((outcome.server, client_id, outcome.mechanism)) if identity is not None else None
+        of_name = logins.get((outcome.server, client_id, outcome.mechanism), []) if identity is not None else []
+        last_ns = max(of_name, default=None)
         use = ListenerUse(
             client_ip=client_ip,
             client_instance_id=identity,
@@ -155,16 +159,31 @@ def listener_uses(
             or (outcome.had_session and (last_ns or 0) > mine[-1].begin_ns),
             accepted_ns=last_ns if last_ns is not None and last_ns < mine[0].begin_ns else None,
         )
-        yield _with_tls(use, sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
+        yield _with_tls(with_logins(use, sorted(of_name)), sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
 
 
-def _note_accepted(
-    accepted_ns: dict[_Name, int], connection: Connection, outcome: Outcome, instance: Instance | None
+def _note_login(
+    logins: dict[_Name, list[int]], connection: Connection, outcome: Outcome, instance: Instance | None
 ) -> None:
     """Records when a server accepted a connection of a client, even if a later login on it failed."""
     if instance is not None and (outcome.served or outcome.had_session):
         name = outcome.server, instance.client_id, connection.sasl_mechanism
-        accepted_ns[name] = max(accepted_ns.get(name, 0), connection.begin_ns)
+        logins[name].append(connection.begin_ns)
+
+
+def with_logins(use: ListenerUse, begins: list[int]) -> ListenerUse:
+    """Returns the use with the times of the accepted connections before and after it, if SASL was refused. begins:
+    begins of the accepted connections of the same client, server and mechanism, sorted. A session is refused at the end
+    of its connection."""
+    if use.outcome.error_name is None:
+        return use
+    before = bisect_left(begins, use.last_ns if use.outcome.had_session else use.first_ns)
+    after = bisect_right(begins, use.last_ns)
+    return replace(
+        use,
+        login_before_ns=begins[before - 1] if before else None,
+        login_after_ns=begins[after] if after < len(begins) else None,
+    )
 
 
 def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:

@@ -38,6 +38,8 @@ AUTHENTICATION: frozenset[Cause] = frozenset(
         "session_refused",
     }
 )
+TAKEN_AT_TIMES: frozenset[Cause] = frozenset({"refused_at_times", "no_longer", "session_refused"})
+"""Causes of which the capture shows that the listener took the same credentials before or afterwards."""
 _OF_ERROR: dict[str, Cause] = {
     "SASL_AUTHENTICATION_FAILED": "credentials",
     "UNSUPPORTED_SASL_MECHANISM": "mechanism",
@@ -198,6 +200,21 @@ def _lost_session(use: ListenerUse) -> bool:
     return bool(use.outcome.error_name == "ILLEGAL_SASL_STATE" and use.outcome.had_session)
 
 
+def _refusal(misuse: Misuse, start_ns: int) -> Fault:
+    """Returns when a listener refused credentials that it took before or afterwards: it began between the last login
+    that the listener accepted and the first that it refused, and ended between the last refusal and the next accepted
+    login, each of one of these clients."""
+    last_ns = max(use.last_ns for use in misuse.uses)
+    before = (use.login_before_ns for use in misuse.uses if use.login_before_ns is not None)
+    after = (use.login_after_ns for use in misuse.uses if use.login_after_ns is not None)
+    return Fault(
+        max((at_ns for at_ns in before if at_ns < start_ns), default=None),
+        start_ns,
+        last_ns,
+        min((at_ns for at_ns in after if at_ns > last_ns), default=None),
+    )
+
+
 def _change(uses: Sequence[ListenerUse]) -> Fault:
     """Returns when a listener showed another certificate: it began between the last connection that worked and the
     first that did not, and ended between the last that did not and the next that worked, each of the same address."""
@@ -224,6 +241,8 @@ def _failure(misuse: Misuse) -> Failure:
         failure.waited_ms = misuse.refused_ns // 1_000_000
     if misuse.cause == "tls" and misuse.kept_out_ns >= SECOND:
         failure.waited_ms = misuse.kept_out_ns // 1_000_000
+    if misuse.cause in TAKEN_AT_TIMES:
+        failure.fault = _refusal(misuse, failure.start_ns)
     if misuse.is_tls_changed:
         failure.fault = _change(uses)
     failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved

@@ -17,6 +17,8 @@ from kafkascope_spark.stories.tls_words import what_to_change, why
 
 _IAM = "AWS_MSK_IAM"
 """The mechanism of Amazon MSK: a signed request in place of a password."""
+_WRONG = ("invalid credentials", "invalid username or password")
+"""Parts of the messages of brokers that do not know the user, or got another password (SCRAM, PLAIN)."""
 _DID: dict[Cause, str] = {
     "http": "{who} spoke HTTP to {place}, where brokers serve Kafka",
     "needless_tls": "{who} spoke TLS to {place}, which takes none",
@@ -202,10 +204,35 @@ def _left_login(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
         )
 
 
-def _refused_at_times(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+def _are_wrong(observed: Observed) -> bool:
+    """Whether brokers said that they did not know the user, or that the password did not fit."""
+    return any(words in message.lower() for message in observed.messages for words in _WRONG)
+
+
+def _changed_meanwhile(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+    """Returns the advice if brokers refused a password that they took before or afterwards."""
+    users = sorted({client.principal for client in observed.clients if client.principal})
+    whose = f" of {listed(users)}" if users else ""
     yield clients(
-        "The credentials are right: nothing is to be changed about them. The logs of these clients have the broker's "
-        "message (it is not shown here, as it may quote a credential): where it speaks of too many connections or "
+        f"For that time brokers did not know the user or the password{whose} that they took before or afterwards: ask "
+        "who changed it then (an operator, a vault or a Kubernetes operator that rotates passwords). To change a "
+        "password without this, give the new one to the clients at the same time, or let them use a second user "
+        "meanwhile: brokers know one password for each user and SCRAM mechanism."
+    )
+    yield brokers(
+        "See who altered users at that time (audit log, controller log). Sessions that are open go on until they "
+        "authenticate again (connections.max.reauth.ms), so that clients notice it one after the other. What brokers "
+        f"know now: kafka-configs.sh {observed.tool} --describe --entity-type users."
+    )
+
+
+def _refused_at_times(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+    if _are_wrong(observed):
+        yield from _changed_meanwhile(misuse, observed)
+        return
+    yield clients(
+        "Brokers took the same credentials at another time. The logs of these clients have the broker's "
+        "message: where it speaks of too many connections or "
         "logins, open fewer at a time: one client object for each process, clients that do not all start at once, "
         f"and longer pauses between attempts ({settings(('reconnect_backoff',), observed.libraries)})."
     )
@@ -248,7 +275,10 @@ def _authenticates_again(_misuse: Misuse, _observed: Observed) -> Iterable[Actio
     )
 
 
-def _session_refused(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
+def _session_refused(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+    if _are_wrong(observed):
+        yield from _changed_meanwhile(misuse, observed)
+        return
     yield clients(
         "User names and passwords are right, and nothing is to be corrected about them. On a connection that it has "
         "let in a broker takes the same user again only: a client whose user changes (accounts that a vault makes "

@@ -27,6 +27,7 @@ class Concerned(Protocol):
     misuse: Misuse | None
     stalls: list[Stall]
     recoveries: list[ClientRecovery]
+    messages: list[str]
     silences: list[SilentClient]
     rebalances: list[RebalanceRow]
     client_instance_ids: set[str]
@@ -40,6 +41,11 @@ class Observed:
         self._failure = failure
         self._known = clients
         self._serving = serving
+
+    @property
+    def messages(self) -> list[str]:
+        """Messages that brokers sent with the errors, the most frequent first."""
+        return self._failure.messages
 
     @cached_property
     def clients(self) -> list[AffectedClient]:

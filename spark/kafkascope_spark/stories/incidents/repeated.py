@@ -14,6 +14,17 @@ from kafkascope_spark.stories.incidents.table import CourseStep
 SHORT_NS, APART_NS = 5 * SECOND, 10 * SECOND
 """Failures of one place that last longer than SHORT_NS, or are further apart than APART_NS, are separate incidents: a
 link that is down for seconds, five times in a minute, is up for ten seconds or less in between."""
+_LISTS = (
+    "states",
+    "stalls",
+    "earlier_stalls",
+    "rebalances",
+    "fetched_again",
+    "held",
+    "given_up_joins",
+    "process_starts",
+)
+"""Attributes of failures that are lists of rows."""
 
 
 def with_repeated(failures: Iterable[Failure]) -> list[Failure]:
@@ -68,7 +79,7 @@ def _join(group: Sequence[Failure]) -> None:
     for other in others:
         for recovery in other.recoveries:
             first.take_recovery(recovery)
-        for name in ("states", "stalls", "earlier_stalls", "rebalances", "fetched_again", "held", "given_up_joins"):
+        for name in _LISTS:
             mine = getattr(first, name)
             known = set(map(id, mine))
             mine += [row for row in getattr(other, name) if id(row) not in known]

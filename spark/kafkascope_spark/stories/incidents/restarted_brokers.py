@@ -13,12 +13,16 @@ from kafkascope_spark.stories.servers.table import BrokerState
 def restarted_brokers(
     restarts: Iterable[ProcessRestart], failures: Sequence[Failure], states: Iterable[BrokerState]
 ) -> Iterator[Failure]:
-    """Yields a failure for each restart that no failure of a broker shows. states: rows of broker_states of all
+    """Yields a failure for each restart that no failure of a broker shows, and adds the other restarts to the failures
+    that show them. states: rows of broker_states of all
     brokers."""
     servers = {state.node_id: state.server for state in states}
     for restart in restarts:
         mine = (failure for failure in failures if failure.is_of_broker and _is_at(failure, restart))
-        if all(failure.overlap_ns(restart.begin_ns, restart.registered_ns) < 0 for failure in mine):
+        seen = [each for each in mine if each.overlap_ns(restart.begin_ns, restart.registered_ns) >= 0]
+        for failure in seen:
+            failure.process_starts.append(restart)
+        if not seen:
             yield _failure(restart, servers.get(restart.node_id, restart.address))
 
 

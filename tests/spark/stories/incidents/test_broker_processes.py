@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.stories.incidents.conftest import MakeState
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_spark.stories.incidents.broker_processes import Heartbeats, broker_processes
+from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.broker_processes import Heartbeats, ProcessRestart, broker_processes
 from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
+from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.servers.table import BrokerState
 
 pytestmark = pytest.mark.spark
@@ -62,3 +65,21 @@ def test_a_broker_asks_until_it_is_let_go_or_thinks_better_of_it() -> None:
     assert asks.asked_before(10) is None
     assert asks.asked_before(12) == 11
     assert (asks.before(0), asks.before(8)) == (None, 4)
+
+
+def test_an_outage_that_several_restarts_made_says_how_often_the_process_began(state: MakeState) -> None:
+    """No client was served between the first two; the third came when nobody waited any more."""
+    begun = (12, 16, 30)
+    restarts = [
+        ProcessRestart(1, "10.0.0.1", None, s - 3, s - 2, s - 2, s - 1, s, "r") for s in (at * S for at in begun)
+    ]
+    (failure,) = broker_failures(
+        [state(1, 21, "serving", 0, 9), state(1, 21, "down", 9, 20), state(1, 21, "serving", 20, 60)]
+    )
+    (alone,) = restarted_brokers(restarts, [failure], [])
+    assert [restart.registered_ns for restart in failure.process_starts] == [12 * S, 16 * S]
+    assert alone.restart == restarts[2]
+    said = failure.kind.sentence(failure, Times(0))
+    assert "its process began 2 times: it registered with the controller at 00:12.000, 00:16.000" in said
+    del failure.process_starts[1:]
+    assert "began" not in failure.kind.sentence(failure, Times(0))

@@ -12,7 +12,11 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
-from kafkascope_spark.stories.incidents.listener_use import ListenerUse, listener_uses
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.listener_use import ListenerUse, listener_uses, with_logins
+from kafkascope_spark.stories.incidents.misconfigured import Listeners
+from kafkascope_spark.stories.incidents.misconfigured_texts import what_fits
+from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, MakeRow, MakeStall, Row
@@ -328,8 +332,54 @@ def test_credentials_that_are_taken_a_moment_later_are_right(use: MakeRow, clien
     assert (incident["kind"], incident["client_fault"], incident["severity"]) == ("client", "auth_failed", "error")
     assert "refused some logins of client-21 (10.0.0.21), and later took the same" in incident["sentence"]
     assert "after trying for up to 15.0 s" in incident["sentence"]
-    assert "The credentials are right" in advised(incident)
+    assert "took the same credentials at another time" in advised(incident)
     assert "user name" not in advised(incident)
+
+
+@pytest.mark.parametrize(
+    ("had_session", "message", "is_password"),
+    [
+        (False, "Authentication failed during authentication due to invalid credentials with SASL mechanism X", True),
+        (True, "Authentication failed: Invalid username or password", True),
+        (True, "Cannot change principals during re-authentication from User.alice: to User.bob:", False),
+        (False, "Too many connects", False),
+    ],
+)
+def test_what_the_broker_says_decides_about_the_password(
+    use: MakeRow, had_session: bool, message: str, is_password: bool
+) -> None:
+    """A password that was changed, and changed back, is refused at times, too."""
+    refused = use(
+        *(21, "SASL_PLAINTEXT"),
+        mechanism="SCRAM-SHA-256",
+        error_name="SASL_AUTHENTICATION_FAILED",
+        had_session=had_session,
+        logs_in_later=True,
+        login_before_ns=4 * NS,
+        login_after_ns=21 * NS,
+    )
+    listeners = Listeners()
+    listeners.take(refused)
+    (failure,) = listeners.failures()
+    failure.messages = [message]
+    text = " ".join(action.text for action in what_fits(failure.misuse, Observed(failure, {}, [])))
+    assert ("who changed it then" in text) == is_password
+    assert not (is_password and "are right" in text)
+    assert failure.fault == Fault(4 * NS, (20 if had_session else 5) * NS, 20 * NS, 21 * NS)
+
+
+@pytest.mark.parametrize(
+    ("had_session", "begins", "before", "after"),
+    [(False, [1, 3, 30], 3, 30), (True, [1, 10, 30], 10, 30), (False, [10], None, None), (False, [], None, None)],
+    ids=["refused", "session", "between", "never"],
+)
+def test_logins_before_and_after_the_refusals(
+    use: MakeRow, had_session: bool, begins: list[int], before: int | None, after: int | None
+) -> None:
+    refused = use(21, "SASL_PLAINTEXT", error_name="SASL_AUTHENTICATION_FAILED", had_session=had_session)
+    found = with_logins(refused, [begin * NS for begin in begins])
+    expected = [None if at is None else at * NS for at in (before, after)]
+    assert [found.login_before_ns, found.login_after_ns] == expected
 
 
 def test_who_authenticates_again_as_another_user_has_the_right_password(use: MakeRow, client: MakeRow) -> None:

@@ -15,6 +15,7 @@ from kafkascope_spark.stories.incidents.kinds.texts import (
     lower,
     named,
     reaction,
+    restarts,
     sooner,
     sooner_fenced,
     under_replicated,
@@ -28,10 +29,10 @@ def _sentence(failure: Failure, times: Times) -> str:
     if failure.is_since_before:
         how = "it was when the capture began, and new connections were refused"
     if failure.closed_ns is None:
-        return f"{named(failure)} was down {times.of(failure)}: {how}"
+        return f"{named(failure)} was down {times.of(failure)}: {how}{restarts(failure, times)}"
     return (
         f"{named(failure)} shut down from {times.at(failure.start_ns)} on and was down {times.of(failure)}: "
-        f"it gave up what it led or coordinated, then {how}"
+        f"it gave up what it led or coordinated, then {how}{restarts(failure, times)}"
     )
 
 
@@ -42,6 +43,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield brokers(f"It shut down in order, as for a restart. Restart brokers one at a time, {wait}")
     else:
         yield brokers(f"Look at the log of {failure.subject} and at its host for that time.")
+        if len(failure.process_starts) > 1:
+            yield brokers(
+                "Its process ended again soon after it had begun: see why (out of memory, a health check that fails, a "
+                "full disk), before something starts it again and again."
+            )
         yield brokers(
             "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true,"
         )

@@ -62,6 +62,16 @@ def lost_flows(failure: Failure, between: str) -> str:
     return f"{counted(n, 'connection')} between {between}, all that were in use, ended {how},"
 
 
+def restarts(failure: Failure, times: Times) -> str:
+    """Returns how often the broker's process began during the failure, and when, as the end of a sentence; empty if it
+    began once or less often."""
+    starts = [restart.registered_ns for restart in failure.process_starts]
+    if len(starts) < 2:
+        return ""
+    registered = f"it registered with the controller at {listed([times.at(at_ns) for at_ns in starts])}"
+    return f"; its process began {len(starts)} times: {registered}"
+
+
 def look_at_link(who: str) -> str:
     """Returns the advice for the link of a host or broker that lost packets."""
     return (
