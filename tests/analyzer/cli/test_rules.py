@@ -51,7 +51,7 @@ def test_a_kind_of_incident_says_what_it_looks_at_and_what_looks_like_it(kind):
 
 def test_a_rule_and_a_kind_of_one_name_both_print_their_page():
     said = run("rules", "tls_failed").stdout
-    assert "tls_failed (incident): TLS given up" in said
+    assert "tls_failed (incident): TLS handshake failed" in said
     assert "tls_failed (error): " in said
 
 

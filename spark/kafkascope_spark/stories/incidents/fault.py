@@ -13,3 +13,10 @@ class Fault:
     start_ns: int | None = None
     end_after_ns: int | None = None
     end_ns: int | None = None
+
+    @property
+    def moments(self) -> set[int | None]:
+        """The known times that tell when it began and ended; None stands for an end that the capture does not show."""
+        before = set() if self.start_after_ns is None else {self.start_after_ns}
+        last = set() if self.end_ns is None else {self.end_after_ns}
+        return {self.start_ns, self.end_ns, *before, *last}

@@ -165,7 +165,7 @@ _HOSTS = Suspect(
 )
 _BROKER = Suspect(
     "broker",
-    lambda failure: failure.subject if failure.kind.of_path else "the broker at that address, off for all the time",
+    lambda failure: failure.subject if failure.kind.of_path else "the broker at that address (off the whole time)",
     lambda failure, contrast: (
         bool(contrast.hosts_beside) or failure.is_served_beside or _has_packets_of_server(failure)
     ),

@@ -21,20 +21,28 @@ _WRONG = ("invalid credentials", "invalid username or password")
 """Parts of the messages of brokers that do not know the user, or got another password (SCRAM, PLAIN)."""
 _DID: dict[Cause, str] = {
     "http": "{who} spoke HTTP to {place}, where brokers serve Kafka",
-    "needless_tls": "{who} spoke TLS to {place}, which takes none",
-    "without_tls": "{who} spoke Kafka without TLS to {place}, which takes TLS only",
-    "without_sasl": "{who} did not authenticate at {place}, which asks for SASL",
-    "before_login": "{who} sent requests to {place}, which asks for SASL, before it had authenticated",
-    "needless_sasl": "{who} began SASL at {place}, which does none (ILLEGAL_SASL_STATE)",
+    "needless_tls": "{who} spoke TLS to {place}, which does not use TLS",
+    "without_tls": "{who} spoke Kafka without TLS to {place}, which accepts TLS only",
+    "without_sasl": "{who} did not authenticate at {place}, which requires SASL",
+    "before_login": "{who} sent requests to {place}, which requires SASL, before it had authenticated",
+    "needless_sasl": "{who} began SASL at {place}, which does not use SASL (ILLEGAL_SASL_STATE)",
     "mechanism": "{place} does not have the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM)",
     "credentials": "{place} did not accept the credentials of {who} (SASL_AUTHENTICATION_FAILED)",
-    "left_login": "{who} closed its connections to {place} itself while it logged in, without an error of the broker",
-    "refused_at_times": "{place} refused some logins of {who}, and later took the same (SASL_AUTHENTICATION_FAILED)",
-    "no_longer": "{place} no longer accepts the credentials of {who} (SASL_AUTHENTICATION_FAILED), which it had let in "
-    "by the same client id from the same address before",
-    "session_refused": "{place} let {who} in, refused it when it authenticated again on the same connection "
-    "(SASL_AUTHENTICATION_FAILED)",
-    "authenticates_again": "{who} authenticated again at {place} in a way that it does not take (ILLEGAL_SASL_STATE)",
+    "left_login": "{who} closed its connections to {place} during login, without an error of the broker",
+    "refused_at_times": (
+        "{place} refused some logins of {who} (SASL_AUTHENTICATION_FAILED), and later accepted the same credentials"
+    ),
+    "no_longer": (
+        "{place} no longer accepts the credentials of {who} (SASL_AUTHENTICATION_FAILED), with which the same "
+        "client id had logged in from the same address before"
+    ),
+    "session_refused": (
+        "{place} accepted {who}, and refused it when it authenticated again on the same connection "
+        "(SASL_AUTHENTICATION_FAILED)"
+    ),
+    "authenticates_again": (
+        "{who} authenticated again at {place} in a way that the broker does not support (ILLEGAL_SASL_STATE)"
+    ),
 }
 
 
@@ -45,12 +53,12 @@ def misuse_sentence(misuse: Misuse) -> str:
         said = f"{values['sender']} {why(misuse.tls_given_up.reason, values)}"
         before = " (connections of the same addresses had worked until then)" if misuse.is_tls_changed else ""
         said = f"{said[0].upper()}{said[1:]}{before}"
-        return f"{said}: {counted(misuse.n_connections, 'connection')} came to nothing"
+        return f"{said}: {counted(misuse.n_connections, 'connection')} failed"
     did = _DID[misuse.cause].format(who=clients_of(misuse), place=place_of(misuse))
     mechanisms = _mechanisms(misuse)
     how = f", mechanism {listed(mechanisms)}" if mechanisms else ""
     did = f"P{did[1:]}" if did.startswith("port ") else did
-    ended = "ended by that" if misuse.cause == "session_refused" else "came to nothing"
+    ended = "ended by that" if misuse.cause == "session_refused" else "failed"
     return f"{did}{how}: {counted(misuse.n_connections, 'connection')} {ended}"
 
 
@@ -63,8 +71,8 @@ def misuse_impact(misuse: Misuse) -> str:
         tried = f", after trying for up to {duration(misuse.kept_out_ns)}" if misuse.kept_out_ns >= SECOND else ""
         return f"Later connections of the same hosts to it worked{tried}."
     if misuse.cause == "refused_at_times":
-        return f"All of them were let in later, after trying for up to {duration(misuse.refused_ns)}."
-    return "All of them were served in another way."
+        return f"All of them were accepted later, after trying for up to {duration(misuse.refused_ns)}."
+    return "All of them were served on other connections."
 
 
 def misuse_known(misuse: Misuse) -> str:
@@ -98,10 +106,10 @@ def _tls(misuse: Misuse, observed: Observed) -> Iterable[Action]:
         place = place_of(misuse)
         yield brokers(
             f"See what changed about the certificate of {place} (ssl.keystore.location, also set at run time): "
-            "whether it has expired, is signed by another authority, or lacks a name. Until its clients trust the new "
-            "one, give the listener the former back; to change the authority, let clients trust both first. "
-            "Connections that are open go on until they end: more clients fail then. What it shows now: openssl "
-            f"s_client -connect {misuse.servers[0]} -showcerts."
+            "whether it has expired, is signed by another authority, or lacks a name. Until its clients trust the "
+            "new one, restore the former certificate of the listener; to change the authority, let clients trust "
+            "both first. Open connections keep working until they end: more clients fail then. What it shows now: "
+            f"openssl s_client -connect {misuse.servers[0]} -showcerts."
         )
     elif misuse.tls_given_up is not None:
         values = _ends(misuse, misuse.tls_given_up)
@@ -114,8 +122,8 @@ def _mechanisms(misuse: Misuse) -> list[str]:
 
 def _http(_misuse: Misuse, _observed: Observed) -> Iterable[Action]:
     yield clients(
-        "Give this client (a browser, a health check, a REST client) the address of the service that it looks for; to "
-        "check a port of Kafka use a TCP check."
+        "Give this client (a browser, a health check, a REST client) the address of the service that it looks for; "
+        "to check a Kafka port use a TCP check."
     )
 
 
@@ -127,7 +135,7 @@ def _protocol(misuse: Misuse, observed: Observed) -> Iterable[Action]:
         others = f" (others use {listed(misuse.mechanisms)} there)" if misuse.mechanisms else ""
         more = f", and {settings(('mechanism', 'credentials'), observed.libraries)}{others}"
     yield clients(
-        f"In these clients set {names}, which {place_of(misuse)} takes{more}; {_or_elsewhere(misuse, observed)}"
+        f"In these clients set {names}, which {place_of(misuse)} accepts{more}; {_or_elsewhere(misuse, observed)}"
     )
 
 
@@ -153,10 +161,10 @@ def _or_elsewhere(misuse: Misuse, observed: Observed) -> str:
 
 
 def _mechanism(misuse: Misuse, observed: Observed) -> Iterable[Action]:
-    others = f", as {listed(misuse.mechanisms)}, which others use there," if misuse.mechanisms else ""
+    others = f", for example {listed(misuse.mechanisms)}, which others use there," if misuse.mechanisms else ""
     yield clients(
         f"Set {setting('mechanism', observed.libraries)} of these clients (now {listed(_mechanisms(misuse))}) to one "
-        f"that the listener has{others} or add theirs to sasl.enabled.mechanisms of the brokers."
+        f"that the listener supports{others} or add theirs to sasl.enabled.mechanisms of the brokers."
     )
 
 
@@ -166,19 +174,20 @@ def _credentials(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     who = f" of {listed(users)}" if users else ""
     if _IAM in mechanisms:
         yield clients(
-            "Compare what the broker said with the IAM policies of the role that these clients have: it has to allow "
-            "kafka-cluster:Connect on this cluster (and the actions on topics and groups that they need). There is no "
-            "password to correct; a role of another account, or of the host instead of the pod, looks the same."
+            "Compare what the broker said with the IAM policies of the role that these clients have: it has to "
+            "allow kafka-cluster:Connect on this cluster (and the actions on topics and groups that they need). "
+            "There is no password to correct; a role of another account, or of the host instead of the pod, causes "
+            "the same error."
         )
         return
     yield clients(
-        f"Correct user name and password{who} in these clients: {setting('credentials', observed.libraries)}; or let "
-        f"the brokers know them (mechanism {listed(mechanisms)})."
+        f"Correct user name and password{who} in these clients: {setting('credentials', observed.libraries)}; or add "
+        f"them to the brokers (mechanism {listed(mechanisms)})."
     )
     scram = [mechanism for mechanism in mechanisms if mechanism.startswith("SCRAM")]
     if scram:
         yield clients(
-            f"Users that they know by SCRAM: kafka-configs.sh {observed.tool} --describe --entity-type users."
+            f"SCRAM users that the brokers know: kafka-configs.sh {observed.tool} --describe --entity-type users."
         )
         commands = [
             f"kafka-configs.sh {observed.tool} --alter --add-config '{mechanism}=[password=PASSWORD]' "
@@ -193,13 +202,13 @@ def _left_login(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
     mechanisms = _mechanisms(misuse)
     how = f" ({listed(mechanisms)})" if mechanisms else ""
     yield clients(
-        f"The broker has the mechanism{how} and refused nothing: the log of these clients says why they have no "
+        f"The broker supports the mechanism{how} and refused nothing: the log of these clients says why they have no "
         "credentials to send."
     )
     if "GSSAPI" in mechanisms:
         yield clients(
-            "With Kerberos they got no ticket: see that kinit works with their keytab and principal on their host, and "
-            "that the KDC knows kafka/HOST for the name under which they reach the broker "
+            "With Kerberos they probably got no ticket: check that kinit works with their keytab and principal on "
+            "their host, and that the KDC knows kafka/HOST for the name under which they reach the broker "
             "(sasl.kerberos.service.name; klist, kvno kafka/HOST)."
         )
 
@@ -237,19 +246,19 @@ def _refused_at_times(misuse: Misuse, observed: Observed) -> Iterable[Action]:
         f"and longer pauses between attempts ({settings(('reconnect_backoff',), observed.libraries)})."
     )
     yield brokers(
-        f"See what the log of {place_of(misuse)} says about these logins: a limit of connections or logins a second (a "
-        "managed service has one for each broker), a service for identities that answered late, or users that it "
-        "learned of only then."
+        f"See what the log of {place_of(misuse)} says about these logins: a limit of connections or logins a second "
+        "(a managed service has one for each broker), an identity provider that answered late, or users that were "
+        "created only then."
     )
 
 
 def _no_longer(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     mechanisms = listed(_mechanisms(misuse))
     yield clients(
-        f"Their credentials were right until then: they have expired, or were changed since ({mechanisms}: a "
+        f"Their credentials were valid until then: they have expired, or were changed since ({mechanisms}: a "
         "delegation token, a token of OAUTHBEARER, a password that was rotated). Give these clients new ones, and "
-        "restart those that keep the old ones in memory. Connections that are open go on until they end: more "
-        "clients fail then."
+        "restart those that keep the old ones in memory. Open connections keep working until they end: more clients "
+        "fail then."
     )
     yield brokers(
         "When users and tokens expire or changed: kafka-delegation-tokens.sh "
@@ -262,9 +271,9 @@ def _before_login(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     users = sorted({client.principal for client in observed.clients if client.principal})
     as_whom = f" as {listed(users)}" if users else ""
     yield clients(
-        f"No setting is missing: on other connections {clients_of(misuse)} authenticates{as_whom}, and is served. To "
-        "send requests on a new connection before that is a bug of the client: update its library, or report it to "
-        "those who make it."
+        f"No setting is missing: on other connections {clients_of(misuse)} authenticates{as_whom} and is served. "
+        "Sending requests on a new connection before authentication is a bug of the client: update its library, or "
+        "report it to its maintainers."
     )
 
 
@@ -280,15 +289,15 @@ def _session_refused(misuse: Misuse, observed: Observed) -> Iterable[Action]:
         yield from _changed_meanwhile(misuse, observed)
         return
     yield clients(
-        "User names and passwords are right, and nothing is to be corrected about them. On a connection that it has "
-        "let in a broker takes the same user again only: a client whose user changes (accounts that a vault makes "
-        "anew, a token for another subject) has to close its connections before the session ends, or to keep the user "
-        "and change the password or token alone. For OAUTHBEARER: a token has to be fetched anew before it expires "
-        "(sasl.login.refresh.window.factor). Requests in flight fail each time, and have to be sent again."
+        "User names and passwords are correct. A broker accepts only the same user again on an authenticated "
+        "connection: a client whose user changes (accounts that a vault rotates, a token for another subject) has "
+        "to close its connections before the session ends, or keep the user and change only the password or token. "
+        "For OAUTHBEARER: fetch a new token before the old one expires (sasl.login.refresh.window.factor). Requests "
+        "in flight fail each time and have to be sent again."
     )
     yield brokers(
         f'The log of {place_of(misuse)} says why ("Cannot change principals during re-authentication"). Sessions '
-        "last for connections.max.reauth.ms; longer ones only make it rarer."
+        "last for connections.max.reauth.ms; longer sessions only make it rarer."
     )
 
 

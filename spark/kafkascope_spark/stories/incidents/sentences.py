@@ -47,12 +47,13 @@ def _fault(failure: Failure, times: Times) -> str:
     """Returns between which packets the fault itself began and ended; empty if these times add nothing to those of the
     failure."""
     fault = fault_of(failure)
-    told = {failure.start_ns, failure.end_ns}
-    if fault.start_ns is None or told >= {fault.start_after_ns, fault.start_ns, fault.end_after_ns, fault.end_ns}:
+    own = (failure.start_ns, failure.end_ns)
+    if fault.start_ns is None or fault.moments <= set(own):
         return ""
     if failure.kind.is_move:
-        return f" A packet first shows who took over at {times.at(fault.start_ns)}."
-    began = f" The fault itself began {times.between(fault.start_after_ns, fault.start_ns)}"
+        return f" The first packet that shows the move is at {times.at(fault.start_ns)}."
+    what = "Packets show that it" if own == (fault.start_ns, fault.end_ns) else "The fault itself"
+    began = f" {what} began {times.between(fault.start_after_ns, fault.start_ns)}"
     if fault.end_ns is None:
         return f"{began}; the capture does not show its end."
     return f"{began} and ended {times.between(fault.end_after_ns, fault.end_ns)}."
@@ -67,7 +68,7 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     stalled = f"seem{'s' if len(who) == 1 else ''} to have stalled" if all(s.claimed for s in stalls) else "stalled"
     harm = f"{listed(who)} {stalled}, for {duration(max(s.waited_ms for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
-        return f"{harm}; somebody was still waiting at the end of the capture."
+        return f"{harm}; at least one was still waiting at the end of the capture."
     going_on = sorted({_who(stall) for stall in stalls if stall.stall_id in failure.outlasting})
     if going_on:
         return f"{harm}; {listed(going_on)} went on waiting because of a later incident."
@@ -87,8 +88,8 @@ def _encrypted(failure: Failure) -> str:
     who = {_who(stall) for stall in failure.stalls if stall.claimed}
     heard = {_who(stall) for stall in failure.stalls if not stall.claimed}
     n = len(failure.encrypted_hosts) if failure.stalls else 0
-    whose = f"of {listed(sorted(who))}" if heard else "of who stalled"
-    claimed = f" What is said {whose} is claimed from the lengths of TLS records." if who else ""
+    whose = f"of {listed(sorted(who))}" if heard else "of these clients"
+    claimed = f" The stalls {whose} are inferred from the lengths of TLS records." if who else ""
     rest = f" What {counted(n, 'host')} waited for is encrypted: which clients stalled there is not known." if n else ""
     return claimed + rest
 
@@ -96,12 +97,12 @@ def _encrypted(failure: Failure) -> str:
 def _earlier(failure: Failure) -> str:
     """Returns which clients had already stalled when the failure began; empty if none."""
     who = sorted({_who(stall) for stall in failure.earlier_stalls})
-    return f" {listed(who)} had stalled already, and waited for it too." if who else ""
+    return f" {listed(who)} had stalled before, and waited longer because of it." if who else ""
 
 
 def _who(stall: Stall) -> str:
     """Returns the group of a stall, else its client id, else the client's address."""
-    return str(stall.group_id or stall.client_id or stall.client_ip)
+    return f"group {stall.group_id}" if stall.group_id else str(stall.client_id or stall.client_ip)
 
 
 def _impact_without_stalls(failure: Failure) -> str:
@@ -113,7 +114,7 @@ def _impact_without_stalls(failure: Failure) -> str:
     if never:
         return f"{listed(never)} was not served again."
     if failure.kind.loses_records:
-        return "Nobody stalled because of it: the records are missing."
+        return "No client stalled because of it, but records are missing."
     unserved = (r for r in failure.recoveries if r.outcome in UNSERVED)
     failed = {r.client_instance_id: r.who for r in unserved if not SERVER_CLOSED.issuperset(r.error_names)}
     if failed:
@@ -121,10 +122,10 @@ def _impact_without_stalls(failure: Failure) -> str:
         return f"{counted(len(failed), 'client')} could not work because of it: {who}."
     if failure.encrypted_hosts:
         who, longest = counted(len(failure.encrypted_hosts), "host"), duration(failure.waited_ms * 1_000_000)
-        what = "what for is encrypted: which clients stalled there is not known"
+        what = "their requests are encrypted, so that it is not known which clients stalled"
         return f"{who} waited for it, for {longest} at the longest; {what}."
     if failure.waited_ms:
-        return f"Somebody waited for it for {duration(failure.waited_ms * 1_000_000)} at least."
+        return f"A host waited for it for at least {duration(failure.waited_ms * 1_000_000)}."
     if failure.is_lossy or failure.is_delayed:
-        return "Requests and responses came late because of it, responses later than where they were captured."
-    return f"Nobody{' else' if failure.earlier_stalls else ''} stalled because of it."
+        return "Requests and responses were delayed by it; clients got responses later than the capture shows."
+    return f"No {'other ' if failure.earlier_stalls else ''}client stalled because of it."

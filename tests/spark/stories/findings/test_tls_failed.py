@@ -21,13 +21,13 @@ def test_each_alert_is_told_with_who_sent_it_and_what_to_change(dataset_of: Call
         "127.0.0.1:9095": (1, "error"),
     }
     assert found["127.0.0.1:9093"]["sentence"].startswith(
-        "127.0.0.1 does not trust the certificate of 127.0.0.1:9093 (CN=kafka-1.lab): what signed it is not in the "
+        "127.0.0.1 does not trust the certificate of 127.0.0.1:9093 (CN=kafka-1.lab): its issuer is not in the "
         "truststore (TLS alert unknown_ca), 3 times, first at 00:00.000"
     )
     assert "other connections of the two worked" in found["127.0.0.1:9093"]["sentence"]
     assert "does not speak the versions of TLS that 127.0.0.1 offers" in found["127.0.0.1:9094"]["sentence"]
     assert "ssl.enabled.protocols" in found["127.0.0.1:9094"]["advice"]
-    assert "wants a certificate of 127.0.0.1" in found["127.0.0.1:9095"]["sentence"]
+    assert "requires a certificate of 127.0.0.1" in found["127.0.0.1:9095"]["sentence"]
 
 
 def findings(dataset: Path, rule: str) -> list[dict[str, Any]]:
@@ -43,16 +43,16 @@ RULES = {"tls_failed", "tls_expiring", "tls_outdated"}
         ("9101", {"does not trust the certificate of 127.0.0.1:9101 (CN=broker-1,O=Example)"}, "ssl.ca.location"),
         ("9102", {"(CN=broker-2,O=Example): it expired on 2026-10-28", "said encrypted why"}, "ssl.keystore.location"),
         ("9103", {"it is for broker-9.test, and not for broker-1.test", "said encrypted why"}, "broker-1.test"),
-        ("9105", {"wants a certificate of 127.0.0.1, which sent none"}, "ssl.keystore.location"),
+        ("9105", {"requires a certificate of 127.0.0.1, which sent none"}, "ssl.keystore.location"),
         ("9106", {"does not speak the versions of TLS that 127.0.0.1 offers: TLSv1.2"}, "ssl.enabled.protocols"),
         ("9107", {"does not speak the versions of TLS that 127.0.0.1 offers: TLSv1.3"}, "ssl.enabled.protocols"),
         ("9108", {"offers: TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"}, "ssl.cipher.suites"),
         (
             "9123",
-            {"wants a certificate of 127.0.0.1, which sent none", "does not trust the certificate of 127.0.0.1"},
+            {"requires a certificate of 127.0.0.1, which sent none", "does not trust the certificate of 127.0.0.1"},
             "",
         ),
-        ("9124", {"wants a certificate of 127.0.0.1, which sent none"}, "ssl.keystore.location"),
+        ("9124", {"requires a certificate of 127.0.0.1, which sent none"}, "ssl.keystore.location"),
         ("9125", {"it expired on 2026-10-28", "it has expired, or is not valid yet"}, "ssl.keystore.location"),
         ("9126", {"it is for broker-9.test, and not for broker-1.test", "its names are others"}, ""),
     ],

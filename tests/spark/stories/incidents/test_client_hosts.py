@@ -131,6 +131,6 @@ def test_a_host_that_a_broker_never_let_in_has_reached_no_limit_of_its_own(state
     rows += [state(2, 21, "serving", 10, 10.002), state(2, 21, "turned_away", 10.002, 50)]
     (failure,) = turned_away_hosts(rows, [])
     assert failure.is_never_let_in
-    assert "none was ever served, as where a proxy accepts them" in failure.kind.sentence(failure, Times(0))
+    assert "none was ever served, as behind a proxy" in failure.kind.sentence(failure, Times(0))
     owners = [action.owner for action in failure.kind.advice(failure, Observed(failure, {}, ()))]
     assert owners[0] == "network"

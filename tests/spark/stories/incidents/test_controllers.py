@@ -97,7 +97,7 @@ def test_controllers_that_do_not_reach_each_other_are_one_failure_until_the_last
     (cut,) = (failure for failure in failures if failure.kind.name == "controllers_cut")
     fault = fault_of(cut)
     assert (fault.start_ns, fault.end_ns) == (8 * NS, int(32.7 * NS))
-    assert "Controllers did not reach each other from 00:08.000" in sentence_of(cut, cut.end_ns, 0)
+    assert "did not reach each other from 00:08.000" in sentence_of(cut, cut.end_ns, 0)
 
 
 @pytest.mark.parametrize(("others", "is_proven"), [((12, 13), True), ((), False)])

@@ -42,7 +42,7 @@ def test_a_group_waits_for_the_session_of_a_process_that_was_killed(
     give_dead([failure], rebalances, clients)
     said = sentence_of(failure, None, 0)
     assert "the process of client-21 (10.0.0.21) ended at 00:13.000" in said
-    assert "until the session timeout (45000 ms) is over, so that the process that came back" in said
+    assert "until the session timeout (45000 ms) is over, so that the restarted process" in said
     advice = " ".join(action.text for action in actions_of(failure, Observed(failure, clients, {})))
     assert "session.timeout.ms" in advice
     assert "No member went away" not in advice

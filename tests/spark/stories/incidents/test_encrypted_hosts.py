@@ -42,7 +42,7 @@ def test_how_long_hosts_waited_that_cannot_be_heard_is_what_is_known(state: Make
     assert asked == [failure.server]
     assert (failure.encrypted_hosts, failure.waited_ms, severity_of(failure)) == ({"10.0.0.21"}, 12_000, "error")
     sentence = sentence_of(failure, 22 * NS, 0)
-    assert "1 host waited for it, for 12.0 s at the longest; what for is encrypted" in sentence
+    assert "1 host waited for it, for 12.0 s at the longest; their requests are encrypted" in sentence
 
 
 def test_beside_clients_that_stalled_they_are_named(state: MakeState, stall: MakeStall) -> None:
@@ -56,7 +56,7 @@ def test_beside_clients_that_stalled_they_are_named(state: MakeState, stall: Mak
 def test_where_all_can_be_heard_nothing_is_said(state: MakeState) -> None:
     (failure,), _ = frozen(state)
     assert (failure.encrypted_hosts, failure.waited_ms, severity_of(failure)) == (frozenset(), 0, "info")
-    assert "Nobody stalled because of it." in sentence_of(failure, 22 * NS, 0)
+    assert "No client stalled because of it." in sentence_of(failure, 22 * NS, 0)
 
 
 def test_encrypted_are_hosts_all_of_whose_connections_are(ingested: Callable[..., Path]) -> None:

@@ -1,4 +1,4 @@
-"""Consumers that asked for records late, from stalls written by hand. Times are seconds."""
+"""Consumers that fetched late, from stalls written by hand. Times are seconds."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_records_that_nobody_asked_for_waited_for_their_consumer(stall: MakeStal
     assert set(kinds.values()) == {"slow_consumer"}
     assert (first["place"], first["clients"], first["n_stalls"], second["n_stalls"]) == ("client", ["ci-21"], 3, 1)
     assert (first["severity"], first["hosts"]) == ("warning", ["10.0.0.21"])
-    assert "client-21 (10.0.0.21) asked for records late" in first["sentence"]
+    assert "client-21 (10.0.0.21) fetched late" in first["sentence"]
     assert "what the application does with each batch" in advised(first)
 
 

@@ -42,7 +42,7 @@ TOLD = {
     ),
     "coordinator_named_again": (
         ("no_coordinator", "stock", "error"),
-        ("Node 2 went on answering that it does not coordinate stock",),
+        ("Node 2 kept answering that it does not coordinate stock",),
         ("__consumer_offsets",),
     ),
     "no_leader": (
@@ -52,7 +52,7 @@ TOLD = {
     ),
     "leader_named_again": (
         ("no_leader", "orders-0", "error"),
-        ("Node 2 went on answering that it does not lead orders-0", "while node 1 (10.0.0.11:9092) went on naming it"),
+        ("Node 2 kept answering that it does not lead orders-0", "while node 1 (10.0.0.11:9092) kept naming it"),
         ("The brokers disagree",),
     ),
     "too_few_replicas": (
@@ -62,12 +62,12 @@ TOLD = {
     ),
     "old_generation": (
         ("member", "group billing", "error"),
-        ("billing-1 lost its place in group billing (ILLEGAL_GENERATION)", "went on without joining again"),
+        ("billing-1 was no longer a member of group billing (ILLEGAL_GENERATION)", "continued without joining again"),
         ("Restart billing-1",),
     ),
     "tls_at_plaintext": (
         ("client", "10.0.1.5 at 10.0.0.11:9092", "error"),
-        ("10.0.1.5 spoke TLS to 10.0.0.11:9092, which takes none",),
+        ("10.0.1.5 spoke TLS to 10.0.0.11:9092, which does not use TLS",),
         ("PLAINTEXT",),
     ),
     "forgotten_flow": (
@@ -107,7 +107,7 @@ TOLD = {
     ),
     "fenced_again": (
         ("member", "group k848", "error"),
-        ("c-a lost its place", "the coordinator went on saying that its member epoch is over"),
+        ("c-a was no longer a member", "the coordinator refused its member epoch each time"),
         ("Restart these clients", "KAFKA-19233"),
     ),
     "end_of_log_not_known": (
@@ -117,7 +117,7 @@ TOLD = {
     ),
     "epoch_went_back": (
         ("producer_refused", "audit", "error"),
-        ("auditor (10.0.1.20) got INVALID_PRODUCER_EPOCH", "no transactional id, so that nobody else"),
+        ("auditor (10.0.1.20) got INVALID_PRODUCER_EPOCH", "no transactional id, so that no other producer"),
         ("Restart the producer",),
     ),
 }

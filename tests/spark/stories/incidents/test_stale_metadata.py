@@ -50,7 +50,7 @@ def went_on(recovery: MakeRow, error: str = UNKNOWN, until: float = 30, **more: 
 def test_a_client_that_does_not_ask_who_leads_has_stale_metadata(recovery: MakeRow, error: str) -> None:
     row = incident_of(went_on(recovery, error), led(1, 0, 5), led(2, 7, 6))
     assert (row["kind"], row["place"], row["hosts"]) == ("stale_client", "client", ["10.0.0.21"])
-    assert "went on asking node 1 for orders-0" in row["sentence"]
+    assert "kept sending requests for orders-0" in row["sentence"]
     assert "node 2 led it, which shows at 00:07.000 at the latest" in row["sentence"]
     assert "Create" not in advised(row)
 

@@ -53,7 +53,7 @@ def test_each_connection_that_its_program_says_failed_is_in_an_incident(dataset_
         (9125, "does not accept the certificate of 127.0.0.1:9125: it has expired: 2 connections", "error"),
         (9126, "it is for another name than the one that is asked for", "error"),
         (9106, "does not speak the versions of TLS that 127.0.0.1 offers", "error"),
-        (9124, "wants a certificate of 127.0.0.1, which sent none", "info"),
+        (9124, "requires a certificate of 127.0.0.1, which sent none", "info"),
     ],
 )
 def test_the_sentence_says_why(dataset_of: Callable[..., Path], port: int, said: str, severity: str) -> None:
@@ -72,7 +72,9 @@ def test_whoever_works_later_is_no_victim(dataset_of: Callable[..., Path]) -> No
 
 def test_a_reason_that_nobody_knows_is_told_all_the_same() -> None:
     assert why("alert_200", VALUES) == "gave the connection up"
-    assert what_to_change("alert_200", (), VALUES) == "Look in the logs of app for that time: it gave TLS up."
+    assert what_to_change("alert_200", (), VALUES) == (
+        "Look in the logs of app for that time: it ended the TLS handshake."
+    )
     assert set(ADVICE) <= set(WHY)
 
 
@@ -150,5 +152,5 @@ def test_refused_clients_of_mutual_tls_are_told_with_keys_too(tmp_path: Path) ->
     counted = [int(number) for row in found for number in re.findall(r"(\d+) connections? came", row["sentence"])]
     assert sum(counted) == len(refused) == 12
     told = " ".join(row["sentence"] for row in found)
-    assert "wants a certificate of 127.0.0.1, which sent none" in told
+    assert "requires a certificate of 127.0.0.1, which sent none" in told
     assert "does not trust the certificate of 127.0.0.1" in told or "does not accept the certificate" in told

@@ -10,7 +10,7 @@ RULE = Rule(
     severity="error",
     meaning="Authentication failed, so the client cannot do any of its work. Clients try again and "
     "again, and brokers delay each answer (connection.failed.authentication.delay.ms).",
-    looks_at="Incidents of clients at fault: SaslHandshake and SaslAuthenticate answered with "
+    looks_at="Incidents of clients with wrong settings: SaslHandshake and SaslAuthenticate answered with "
     "SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM or ILLEGAL_SASL_STATE; and connections without SASL to an "
     "address where others use SASL, closed by the broker on their first request after ApiVersions. It says nothing of "
     "TLS that is not decrypted. Credentials are never shown; a user name only where the broker let the client in on "

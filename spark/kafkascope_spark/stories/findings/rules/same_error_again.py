@@ -108,9 +108,11 @@ RULE = Rule(
     name="same_error_again",
     title="A client gets the same error again and again, and does not react to it",
     severity="error",
-    meaning="These errors are part of the protocol's normal course: a client that gets one begins a new session, or "
-    "asks another broker, and goes on. One that repeats the request as it was gets nothing, for as long as it runs, "
-    "though brokers, network and permissions are well.",
+    meaning=(
+        "These errors are part of the protocol's normal course: a client that gets one begins a new session, or "
+        "asks another broker, and goes on. One that repeats the request as it was gets nothing, for as long as it "
+        "runs, though brokers, network and permissions are not the cause."
+    ),
     looks_at=f"{', '.join(_ERRORS)} to one client by one server for one API, {limit.REFUSED_AGAIN} times or more "
     f"(about sessions {limit.ASKED_AGAIN} times within {limit.SAME_OFFSET_MS // 1000} s or longer), with no success of "
     "that API in between: at the same server, or for what only the controller does at any. A broker whose cache of "

@@ -10,9 +10,10 @@ RULE = Rule(
     severity="error",
     meaning="TLS to a plain listener, plain Kafka to a TLS listener, or HTTP to either: the broker reads nonsense "
     "and closes. Clients report a lost connection or a huge message size, not the reason.",
-    looks_at="Incidents of clients at fault: connections that begin with a TLS handshake and get no byte back from an "
-    "address that answers plain Kafka to others; Kafka requests without an answer at an address where others speak "
-    "TLS; HTTP at an address that speaks either. Where nobody shows what the port speaks, it says nothing.",
+    looks_at="Incidents of clients with wrong settings: connections that begin with a TLS handshake and get no byte "
+    "back from an address that answers plain Kafka to others; Kafka requests without an answer at an address where "
+    "others speak TLS; HTTP at an address that speaks either. Where no client shows what the port speaks, it says "
+    "nothing.",
     advice=f"Make {setting('security')} of the client fit to the port in its {setting('bootstrap')}.",
     sources=("RFC 8446", "org.apache.kafka.common.network.NetworkReceive", "SslTransportLayer"),
     detectors=(client_fault_detector("wrong_protocol"),),

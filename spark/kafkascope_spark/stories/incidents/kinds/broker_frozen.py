@@ -25,7 +25,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     return (
-        f"{named(failure)} was frozen {times.of(failure)}: its kernel acknowledged data, and the broker sent "
+        f"{named(failure)} was frozen {times.of(failure)}: its kernel acknowledged data, and its process sent "
         f"nothing while {hosts_waiting(failure)}"
     )
 

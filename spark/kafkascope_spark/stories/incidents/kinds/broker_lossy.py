@@ -18,7 +18,10 @@ from kafkascope_spark.stories.incidents.times import Times
 def _sentence(failure: Failure, times: Times) -> str:
     hosts = counted(len({state.host for state in failure.states}), "host")
     between = f"Packets between {failure.subject} and all hosts that talked to it ({hosts}) were lost"
-    return f"{between} {times.of(failure)}: the same had to be sent again, several times in a row, before it arrived"
+    return (
+        f"{between} {times.of(failure)}: the same bytes had to be sent again, several times in a row, before they "
+        "arrived"
+    )
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:

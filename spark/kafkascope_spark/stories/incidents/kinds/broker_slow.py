@@ -17,7 +17,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     if not failure.states:
-        quicker = ", while other brokers were quicker" if failure.confidence == "likely" else ""
+        quicker = ", while other brokers responded faster" if failure.confidence == "likely" else ""
         if failure.slow_at:
             to, well = f" to {listed(failure.slow_at)}", ", while it answered its other requests at once"
             return f"Node {failure.node_id} responded late{to} {times.of(failure)}: {late(failure)}{quicker}{well}"
@@ -26,8 +26,11 @@ def _sentence(failure: Failure, times: Times) -> str:
     was_slow = f"{named(failure)} was slow {times.of(failure)}"
     if not of_process:
         return f"{was_slow}: responses took at least ten times as long as usual"
-    took = f"at least a tenth of what it does by itself took {max(of_process)} times as long as usual or longer"
-    return f"{was_slow}: {took}, while other brokers were as quick as ever"
+    took = (
+        f"at least a tenth of the requests that it handles without other brokers took {max(of_process)} times as "
+        "long as usual or longer"
+    )
+    return f"{was_slow}: {took}, while other brokers were as fast as usual"
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:

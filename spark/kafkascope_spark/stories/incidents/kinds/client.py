@@ -42,10 +42,10 @@ def _paused_since(failure: Failure, times: Times) -> str:
     if all(silence.claimed for silence in failure.silences):
         was = "seem to have been" if several else "seems to have been"
     return (
-        f"Client{'s' if several else ''} {failure.subject} {was} paused "
-        f"{_how_often(failure)}{times.of(failure)}: "
-        f"no request came on any of {'their' if several else 'its'} connections ({n}), although "
-        f"{_what_was_due(surest)}, and the host's kernel acknowledged what brokers sent{_or(surest)}{_removed(failure)}"
+        f"Client{'s' if several else ''} {failure.subject} {was} paused {_how_often(failure)}{times.of(failure)}: no "
+        f"request came on any of {'their' if several else 'its'} connections ({n}), although "
+        f"{_what_was_due(surest)}, while the host's kernel acknowledged what brokers "
+        f"sent{_or(surest)}{_removed(failure)}"
     )
 
 
@@ -54,8 +54,8 @@ def _did_not_read(failure: Failure, times: Times, n: int) -> str:
     windows = "receive window of 1 connection was" if n == 1 else f"receive windows of {n} connections were"
     return (
         f"Client{'s' if several else ''} {failure.subject} did not read what brokers sent "
-        f"{_how_often(failure)}{times.of(failure)}: the {windows} closed, "
-        f"and the host's kernel went on{_removed(failure)}"
+        f"{_how_often(failure)}{times.of(failure)}: the {windows} closed, while the host's kernel "
+        f"worked{_removed(failure)}"
     )
 
 
@@ -83,7 +83,7 @@ did not read that connection."""
 
 def _what_was_due(silence: SilentClient) -> str:
     if silence.claimed:
-        return f"{_due(silence)}, as the lengths of its encrypted requests claim"
+        return f"{_due(silence)}, as the lengths of its encrypted requests show"
     return _due(silence)
 
 
@@ -94,21 +94,24 @@ def _due(silence: SilentClient) -> str:
     if silence.owed == "fetch":
         return f"it otherwise fetches again {f'{usual} after' if silence.usual_ms else 'as soon as it has'} a response"
     sent = counted(silence.n_sent, "record")
-    return f"it otherwise sends a record every {usual} and sent {sent} at once afterwards, about what was missing"
+    return (
+        f"it otherwise sends a record every {usual} and sent {sent} at once afterwards, about as many as had been "
+        "missing"
+    )
 
 
 def _or(silence: SilentClient) -> str:
     """Returns the other explanation that would look the same; empty if there is none."""
     if silence.owed == "heartbeat":
         return ""
-    other = "its application polled late" if silence.owed == "fetch" else "whatever it gets its records from was"
+    other = "its application polled late" if silence.owed == "fetch" else "the source of its records was"
     return f"; its process was stopped, or {other}"
 
 
 def _removed(failure: Failure) -> str:
     """Returns the groups that removed the paused clients; empty if none did."""
     groups = sorted({rebalance.group_id for rebalance in failure.rebalances})
-    return f"; {counted(len(groups), 'group')} removed a member for it: {listed(groups)}" if groups else ""
+    return f"; {counted(len(groups), 'group')} removed a member because of it: {listed(groups)}" if groups else ""
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
@@ -142,7 +145,7 @@ def _if_it_ran(failure: Failure, observed: Observed) -> Iterable[Action]:
     """Yields advice for the case that the process may have run: no heartbeat was overdue."""
     owed = {silence.owed for silence in failure.silences}
     if owed == {"fetch"}:
-        yield clients("If the process ran, its application took so long between two polls: look at what it did then.")
+        yield clients("If the process ran, its application took that long between two polls: look at what it did then.")
     if owed == {"read"}:
         less = settings(("fetch_max",), observed.libraries)
         yield clients(
@@ -155,7 +158,8 @@ def _if_it_ran(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 CLIENT = Kind(
     "client",
-    "client at fault",
+    "client paused or misconfigured",
+    plural="clients paused or misconfigured",
     sentence=_sentence,
     advice=_advice,
     known="packets of the client's connections around its silence: none of its process, some of its host's kernel",

@@ -21,7 +21,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     who = f"Client host{'' if n_hosts == 1 else 's'} {failure.subject} {'was' if n_hosts == 1 else 'were'} unreachable"
     what = f"{'it' if n_hosts == 1 else 'they'} and {counted(n_servers, 'broker')} did not reach each other"
     if all(state.state == "host_silent" for state in failure.states):
-        tries = f"{counted(n_servers, 'broker')} sent again and again what was not acknowledged"
+        tries = f"{counted(n_servers, 'broker')} sent the same data again and again without an acknowledgment"
         what = f"nothing came from {'it' if n_hosts == 1 else 'them'}, and {tries}"
     contrast = f"while {failure.contrast.served_text}"
     if not failure.contrast.n_hosts:
@@ -36,7 +36,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "pause of the virtual machine, a restart."
     )
     yield clients("The brokers worked.")
-    yield from lower(("session_timeout",), observed, "are taken for lost, so that others take over their partitions,")
+    yield from lower(
+        ("session_timeout",),
+        observed,
+        "are removed from their groups, so that other members take over their partitions,",
+    )
 
 
 CLIENT_HOST = Kind(

@@ -17,7 +17,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     n = len({state.broker_key for state in failure.states if state.host_kind == "client"})
-    return f"All {counted(n, 'broker')} were unavailable at one time {times.of(failure)}: nobody could be served"
+    return f"All {counted(n, 'broker')} were unavailable at one time {times.of(failure)}: no client could be served"
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:

@@ -29,7 +29,7 @@ def _sentence(failure: Failure, times: Times) -> str:
         contrast = "the capture shows no other host whose requests were answered meanwhile"
     why = "as at a connection limit"
     if failure.is_never_let_in:
-        why = "and none was ever served, as where a proxy accepts them that has no way to the broker"
+        why = "and none was ever served, as behind a proxy that does not reach the broker"
     return f"{failure.subject} was turned away by {_brokers(failure)} {times.of(failure)}: {closed}, {why}; {contrast}"
 
 
@@ -40,12 +40,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     )
     if failure.is_never_let_in:
         yield network(
-            f"See what accepts connections of {hosts} to {_brokers(failure)}: a sidecar or proxy on that host (Istio: "
-            "its log, and whether it knows that port as TCP), a load balancer without a backend, a firewall that "
-            "answers in place of the broker. A limit for one address is not reached by a host that holds no "
-            "connection."
+            f"See what accepts connections of {hosts} to {_brokers(failure)}: a sidecar or proxy on that host "
+            "(Istio: its log, and whether it knows that port as TCP), a load balancer without a backend, a firewall "
+            "that answers in place of the broker. A host without connections cannot reach a limit for one address."
         )
-        limit = "max.connections, which other hosts may use up"
+        limit = "max.connections, which connections of other hosts may use up"
     yield brokers(
         f"Look at the brokers' {limit} (their log names the limit), and at how many connections {hosts} holds."
     )
@@ -53,7 +52,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "Raise the limit where these connections are wanted; where they are not, look for clients that open more "
         "connections than they close. A higher limit lets one host take more of the brokers' threads and memory."
     )
-    yield brokers("Where a load balancer stands before the brokers, look at whether it had a backend.")
+    yield brokers("Where a load balancer is in front of the brokers, check whether it had a backend.")
     yield brokers(
         f"The limits: kafka-configs.sh {observed.tool} --entity-type brokers --entity-default --describe --all"
     )

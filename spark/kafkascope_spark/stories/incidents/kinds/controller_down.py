@@ -28,7 +28,8 @@ def controller_sentence(failure: Failure, times: Times) -> str:
     states = {row.state for row in failure.states}
     how = " and ".join(text for state, text in _HOW.items() if state in states)
     meaning = (
-        "Without an active controller no leader is elected and no broker registers; what has a leader is served on"
+        "Without an active controller no leader is elected and no broker registers; partitions that have a leader "
+        "are still served"
     )
     return f"Controller {failure.subject.removeprefix('node ')} was unavailable {times.of(failure)}: {how}. {meaning}"
 

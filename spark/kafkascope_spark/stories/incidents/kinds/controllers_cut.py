@@ -19,8 +19,8 @@ from kafkascope_spark.stories.incidents.times import Times
 def _sentence(failure: Failure, times: Times) -> str:
     ends = {row.server_ip for row in failure.states} | {row.host for row in failure.states}
     return (
-        f"Controllers did not reach each other {times.of(failure)} ({listed(sorted(ends))}): without a majority of "
-        "them no leader is elected, and a broker that fails is not replaced, while those that work serve on"
+        f"The controllers at {listed(sorted(ends))} did not reach each other {times.of(failure)}: without a majority "
+        "of them no leader is elected and a failed broker is not replaced, while the other brokers keep serving"
     )
 
 
@@ -29,7 +29,7 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     yield network(f"Look at the network between the controllers: they did not reach each other at {servers}.")
     yield brokers(
         "kafka-metadata-quorum.sh --bootstrap-controller with the address of a controller, and describe --status, "
-        "names their leader and who lags. Restart no broker before there is one."
+        "shows their leader and which of them lag. Restart no broker before the controllers have a leader."
     )
 
 

@@ -46,7 +46,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "let another in-sync replica lead that partition, by a restart of the broker or an election: "
         f"kafka-topics.sh {observed.tool} --describe --topic __consumer_offsets. Delete nothing from these topics."
     )
-    yield clients("Nothing is to be changed: they ask again, and go on once it is loaded. A restart does not help.")
+    yield clients("Nothing has to change: they ask again, and go on once it is loaded. A restart does not help.")
 
 
 COORDINATOR_LOADING = Kind(

@@ -34,7 +34,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if failure.resources == {PRODUCER_IDS}:
         yield brokers("None: the producers ask again by themselves.")
         return
-    yield brokers("Nothing is to be done where brokers were restarted on purpose.")
+    yield brokers("Nothing has to be done where brokers were restarted on purpose.")
     groups = {r.resource for r in failure.recoveries if r.resource_kind in ("group", "coordinator")}
     groups &= {stall.group_id for stall in failure.stalls}
     commands = [

@@ -19,8 +19,8 @@ from kafkascope_spark.stories.settings import settings
 def _sentence(failure: Failure, times: Times) -> str:
     lost = f"after up to {duration(failure.waited_ms * 1_000_000)}" if failure.waited_ms else "at once"
     return (
-        f"No connection was accepted at {failure.subject} {times.of(failure)}; other addresses of the name served, and "
-        f"clients that tried this one first went on to the next {lost}"
+        f"No connection was accepted at {failure.subject} {times.of(failure)}; other addresses of the name worked, "
+        f"and clients that tried this one first used the next {lost}"
     )
 
 
@@ -33,7 +33,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if families == {True}:
         yield clients(
             "Or let them ask for IPv4 alone (librdkafka: broker.address.family=v4; Java: "
-            "-Djava.net.preferIPv4Stack=true). Nothing else is to be changed."
+            "-Djava.net.preferIPv4Stack=true). Nothing else needs to change."
         )
     else:
         timeout = settings(("connect_timeout",), observed.libraries)

@@ -21,7 +21,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     hosts = listed(sorted(failure.hosts))
     dead = f"{counted(n, 'connection')} between {hosts} and {failure.subject} {'was' if n == 1 else 'were'} dead"
     tries = "nothing that was sent was acknowledged, however often it was sent again"
-    return f"{dead} {times.of(failure)}: {tries}, while another connection worked, or the next one at once"
+    return f"{dead} {times.of(failure)}: {tries}, while another connection worked, or a new one worked at once"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:

@@ -34,10 +34,10 @@ def _sentence(failure: Failure, times: Times) -> str:
     n = sum(row.n_errors for row in failure.recoveries)
     named = ""
     if all(map(_is_named_again, failure.recoveries)):
-        named = f", though Metadata, which the client asked for again, went on naming {nodes} as the leader"
+        named = f", although Metadata, which the client requested again, still named {nodes} as the leader"
     return (
-        f"{who} asked {nodes or 'the leader'} for {resources(failure)} with a later leader epoch than it has "
-        f"(UNKNOWN_LEADER_EPOCH, {times_of(n)}) {times.of(failure)}{named}"
+        f"{who} sent requests for {resources(failure)} to {nodes or 'the leader'} with a later leader epoch than the "
+        f"leader has (UNKNOWN_LEADER_EPOCH, {times_of(n)}) {times.of(failure)}{named}"
     )
 
 

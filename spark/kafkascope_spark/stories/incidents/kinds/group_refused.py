@@ -28,7 +28,7 @@ _OF_GROUP = clients("Correct the setting that the broker's message names; the sa
 
 GROUP_REFUSED = refusal_kind(
     "group_refused",
-    "not let into its group",
+    "refused by its group's coordinator",
     "group",
     {
         "INCONSISTENT_GROUP_PROTOCOL": Refusal(
@@ -49,15 +49,15 @@ GROUP_REFUSED = refusal_kind(
             "the group has as many members as the brokers allow",
             advise(
                 brokers("Raise group.max.size, if so many members are meant; look for members that never leave."),
-                clients("More members than partitions have nothing to read: those that are in go on as before."),
+                clients("More members than partitions have nothing to read: the present members are not affected."),
             ),
         ),
         "GROUP_ID_NOT_FOUND": Refusal(
-            "the group is in use with another protocol than the one that this member speaks, or there is none",
+            "the group is in use with another protocol than the one that this member speaks, or there is no such group",
             advise(
                 clients(
                     "Give all members of the group the same group.protocol (classic: JoinGroup; consumer: "
-                    "ConsumerGroupHeartbeat, KIP-848), or it another group.id: the others go on meanwhile."
+                    "ConsumerGroupHeartbeat, KIP-848), or give it another group.id: the others are not affected."
                 ),
                 brokers(
                     "Members of both protocols can share a group only with group.consumer.migration.policy=upgrade or "
@@ -65,9 +65,9 @@ GROUP_REFUSED = refusal_kind(
                 ),
             ),
         ),
-        "INVALID_GROUP_ID": Refusal("its group id is empty, or none that is allowed", advise(clients("Set group.id."))),
+        "INVALID_GROUP_ID": Refusal("its group id is empty or not allowed", advise(clients("Set group.id."))),
         "UNSUPPORTED_ASSIGNOR": Refusal("the coordinator does not have its assignor", advise(_OF_GROUP)),
-        "INVALID_REGULAR_EXPRESSION": Refusal("the pattern of its subscription is none", advise(_OF_GROUP)),
+        "INVALID_REGULAR_EXPRESSION": Refusal("the pattern of its subscription is not valid", advise(_OF_GROUP)),
         "STREAMS_INVALID_TOPOLOGY": Refusal("its topology is not valid", advise(_OF_GROUP)),
         "STREAMS_INVALID_TOPOLOGY_EPOCH": Refusal("the epoch of its topology is not valid", advise(_OF_GROUP)),
         "STREAMS_TOPOLOGY_FENCED": Refusal("the group has a newer topology", advise(_OF_GROUP)),

@@ -20,7 +20,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     n_servers = len({state.server for state in failure.states})
     whose = "its" if len(failure.hosts) == 1 else "their"
     between = f"Packets between {listed(sorted(failure.hosts))} and all {whose} brokers ({n_servers}) were lost"
-    what = "the same had to be sent again before it arrived"
+    what = "the same bytes had to be sent again before they arrived"
     contrast = f", while {failure.contrast.served_text}" if failure.contrast.n_hosts else ""
     return f"{between} {times.of(failure)}: {what}{contrast}"
 

@@ -22,7 +22,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     who = "its consumers" if several else "its consumer"
     late = f"after a quarter of the responses {who} took {took} times as long as usual, or longer, to fetch again"
     together = "" if several else ", and all its clients paused together"
-    others = "while consumers on other hosts were as quick as ever"
+    others = "while consumers on other hosts were as fast as usual"
     return f"Client host {listed(sorted(failure.hosts))} was slow {times.of(failure)}: {late}{together}, {others}"
 
 

@@ -23,7 +23,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
-    yield brokers("Nothing is to be done where leaders were moved on purpose.")
+    yield brokers("Nothing has to be done where leaders were moved on purpose.")
     yield from lower(("metadata_age", "retry_backoff"), observed, "notice")
 
 

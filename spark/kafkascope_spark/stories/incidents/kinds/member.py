@@ -41,20 +41,23 @@ def _sentence(failure: Failure, times: Times) -> str:
     if gone:
         who = listed(sorted({d.client_id or d.member_id for d in gone}))
         if failure.root is not None and failure.root.kind.of_host:
-            return f"In {failure.subject}, {who} on {failure.root.subject} lost its place, {times.of(failure)}"
+            return f"In {failure.subject}, {who} on {failure.root.subject} was removed from the group, {times.of(failure)}"
         if failure.root is not None:
             coordinator = f"the coordinator, {failure.root.subject}"
-            return f"In {failure.subject}, {who} did not reach {coordinator}, and lost its place, {times.of(failure)}"
+            return (
+                f"In {failure.subject}, {who} did not reach {coordinator}, and was removed from the group, "
+                f"{times.of(failure)}"
+            )
         if all(map(_did_not_wait, _losing(failure))):
             return f"In {failure.subject}, {_thrown_out(failure, who)}, {times.of(failure)}"
         if failure.dead_members:
             return _waited_for_dead(failure, times)
         if all(map(_is_late_joiner, gone)):
             return (
-                f"In {failure.subject}, {who} did not join again in time, {times.of(failure)}: its heartbeats came, "
-                "and its application did not poll, while the others waited for it"
+                f"In {failure.subject}, {who} did not join again in time, {times.of(failure)}: it sent heartbeats, "
+                "but its application did not poll, while the other members waited for it"
             )
-        return f"In {failure.subject}, {who} went away without leaving, {times.of(failure)}"
+        return f"In {failure.subject}, {who} stopped without leaving the group, {times.of(failure)}"
     if failure.error_names:
         return _lost_places(failure, times)
     if failure.dead_members:
@@ -62,7 +65,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     if failure.stalls:
         why = " because members joined or left" if failure.is_routine else ""
         return f"{named(failure)} rebalanced{why}, and partitions were not read {times.of(failure)}{_for_whom(failure)}"
-    return f"Members of groups lost their place {times.of(failure)}"
+    return f"Members were removed from their groups {times.of(failure)}"
 
 
 def _waited_for(failure: Failure) -> tuple[str, int] | None:
@@ -81,7 +84,7 @@ def _for_whom(failure: Failure) -> str:
     slow = _waited_for(failure)
     if slow is None:
         return ""
-    return f": {slow[0]} joined again {duration(slow[1])} after the others, which waited for it"
+    return f": {slow[0]} joined again {duration(slow[1])} after the other members, which waited for it"
 
 
 def _waited_for_dead(failure: Failure, times: Times) -> str:
@@ -94,10 +97,10 @@ def _waited_for_dead(failure: Failure, times: Times) -> str:
     session_ms = max((each.session_timeout_ms or 0 for each in dead), default=0)
     back = {(each.client_id, each.client_ip) for each in dead}
     came = any((s.client_id, s.client_ip) in back for s in failure.stalls)
-    again = ", so that the process that came back, a new member, waits until then" if came else ""
+    again = ", so that the restarted process, which is a new member, waits until then" if came else ""
     return (
         f"{named(failure)} was not read {times.of(failure)}: the process of {who} {ended} without leaving, "
-        f"and the coordinator keeps its place until the session timeout ({session_ms} ms) is over{again}"
+        f"and the coordinator keeps it as a member until the session timeout ({session_ms} ms) is over{again}"
     )
 
 
@@ -106,9 +109,9 @@ def _was_held(failure: Failure, times: Times) -> str:
     longest = max(failure.held, key=lambda row: row.to_ns - row.from_ns)
     apis = listed(sorted({row.api_name for row in failure.held}))
     return (
-        f"A member of {failure.subject} lost its place {times.of(failure)}: its {apis} waited in the broker for up to "
-        f"{duration(longest.to_ns - longest.from_ns)}, behind a Fetch on the same connection that asked the broker to "
-        f"wait for records for up to {longest.max_wait_ms} ms (packet {longest.poll_packet_no})"
+        f"A member was removed from {failure.subject} {times.of(failure)}: its {apis} waited in the broker for up to "
+        f"{duration(longest.to_ns - longest.from_ns)}, behind a Fetch on the same connection that asked the broker "
+        f"to wait for records for up to {longest.max_wait_ms} ms (packet {longest.poll_packet_no})"
     )
 
 
@@ -122,9 +125,10 @@ def _did_not_wait_for_others(failure: Failure, times: Times) -> str:
     rows = failure.given_up_joins
     who = listed(sorted({client(row.client_id, row.client_ip) for row in rows}))
     return (
-        f"{named(failure)} rebalanced, and partitions were not read {times.of(failure)}: {who} gave up JoinGroup "
-        f"{times_of(len(rows))} from {times.at(rows[0].ts_ns)} on, each after {_patience(failure)} (median), while the "
-        "coordinator waited for the other members, closed the connection and joined anew"
+        f"{named(failure)} rebalanced, and partitions were not read {times.of(failure)}: {who} stopped waiting for "
+        f"the response to JoinGroup {times_of(len(rows))} from {times.at(rows[0].ts_ns)} on, each time after "
+        f"{_patience(failure)} (median), while the coordinator waited for the other members; it closed the "
+        "connection and joined again"
     )
 
 
@@ -134,14 +138,14 @@ def _wait_longer(failure: Failure, observed: Observed) -> Iterable[Action]:
     limit = f" ({limit_ms} ms here)" if limit_ms else ""
     yield clients(
         f"Let them wait for the response to JoinGroup for longer than the rebalance timeout{limit}, after which the "
-        f"coordinator answers at the latest: they give up after {_patience(failure)}. Where the library has no timeout "
-        "of its own for that, it is the one of its connections or requests; Java clients wait for as long as they "
-        "should. Or lower the heartbeat interval: members hear of a rebalance with their next heartbeat, and the "
-        "others wait until then."
+        f"coordinator answers at the latest: they give up after {_patience(failure)}. Where the library has no "
+        "timeout for JoinGroup, raise that of its connections or requests; Java clients wait long enough. Or lower "
+        "the heartbeat interval: members learn of a rebalance from their next heartbeat, and the others wait until "
+        "then."
     )
     yield clients(
-        "Each attempt that was given up may leave a member that nobody is: it is given partitions, and keeps them "
-        "until its session is over. The coordinator and the network are well."
+        "Each abandoned attempt may leave a member without a process: it gets partitions, and keeps them until its "
+        "session times out. The coordinator and the network are not the cause."
     )
 
 
@@ -167,8 +171,8 @@ def _thrown_out(failure: Failure, who: str) -> str:
     session_ms = max(member.session_timeout_ms or 0 for row in losing for member in row.lost)
     return (
         f"the coordinator removed {who} {times_of(sum(len(row.lost) for row in losing))} before the session timeout "
-        f"({session_ms} ms) was over: it ended rebalances within {longest_ms} ms of another member's JoinGroup, and "
-        "waited for nobody"
+        f"({session_ms} ms) was over: it completed rebalances within {longest_ms} ms of another member's JoinGroup, "
+        "and waited for no other member"
     )
 
 
@@ -182,12 +186,12 @@ def _wait_for_members(failure: Failure) -> Iterable[Action]:
     """Yields advice for a coordinator that waits for no member."""
     if _without_timeout(failure):
         yield clients(
-            "Upgrade the library to one whose JoinGroup names a rebalance timeout (version 1 or newer): theirs names "
-            "none. Neither session nor poll timeouts change that, nor pauses in the application."
+            "Upgrade the library to one whose JoinGroup names a rebalance timeout (version 1 or newer): theirs "
+            "names none. Session and poll timeouts do not change that, nor do pauses in the application."
         )
     yield brokers(
-        "See why the coordinator does not wait for members that are alive: Kafka waits for the rebalance timeout (the "
-        "session timeout where JoinGroup names none); another server that speaks its protocol may not."
+        "See why the coordinator does not wait for members that are alive: Kafka waits for the rebalance timeout "
+        "(the session timeout where JoinGroup names none); another server with Kafka's protocol may not."
     )
 
 
@@ -202,28 +206,29 @@ def _lost_places(failure: Failure, times: Times) -> str:
     """Returns which clients got errors that they are no longer members, and which of them continued without joining
     again."""
     who = sorted({row.who for row in failure.recoveries})
-    places = "their places" if len(who) > 1 else "its place"
+    was = "were" if len(who) > 1 else "was"
     lost = (
-        f"{listed(who)} lost {places} in {failure.subject} ({listed(sorted(failure.error_names))}) {times.of(failure)}"
+        f"{listed(who)} {was} no longer a member of {failure.subject} ({listed(sorted(failure.error_names))}) "
+        f"{times.of(failure)}"
     )
     stubborn = _stubborn(failure)
     if failure.error_names == OF_OLD_EPOCH and _commits_in_vain(failure):
         n = sum(row.n_errors for row in failure.recoveries)
         return (
-            f"{listed(who)} went on committing offsets of {failure.subject} with a member epoch that was over "
+            f"{listed(who)} kept committing offsets of {failure.subject} with an old member epoch "
             f"({listed(sorted(failure.error_names))}, {times_of(n)}) {times.of(failure)}: nothing was committed"
         )
     if failure.error_names == OF_OLD_EPOCH:
         return (
-            f"{listed(who)} asked {failure.subject} with a member epoch that was over "
+            f"{listed(who)} sent requests to {failure.subject} with an old member epoch "
             f"({listed(sorted(failure.error_names))}) {times.of(failure)}"
         )
     if _is_fenced_again(failure):
         n = sum(row.n_errors for row in failure.recoveries)
-        return f"{lost}: it asked again {times_of(n)}, and the coordinator went on saying that its member epoch is over"
+        return f"{lost}: it repeated its request {times_of(n)}, and the coordinator refused its member epoch each time"
     if not stubborn:
         return lost
-    return f"{lost}. {listed(stubborn)} went on without joining again: nothing that it reads is committed"
+    return f"{lost}. {listed(stubborn)} continued without joining again: nothing that it reads is committed"
 
 
 def _commits_in_vain(failure: Failure) -> bool:
@@ -266,39 +271,40 @@ def _poll_less_long(failure: Failure, observed: Observed) -> Action:
     session_ms = max((c.session_timeout_ms or 0 for c in observed.clients), default=0)
     session = f", {session_ms} ms" if session_ms else ""
     return clients(
-        f"Lower {settings(('fetch_wait',), observed.libraries)}, now {failure.held[0].max_wait_ms} ms, far below "
-        f"the session timeout{session}: a broker answers the requests of a connection in their order, and does not "
-        "see a heartbeat behind a Fetch that waits. Or let the library use a connection of its own for the group's "
-        "coordinator (upgrade it). The brokers and the application are well."
+        f"Lower {settings(('fetch_wait',), observed.libraries)}, now {failure.held[0].max_wait_ms} ms, far below the "
+        f"session timeout{session}: a broker answers the requests of a connection in their order, and does not read "
+        "a heartbeat behind a Fetch that waits. Or let the library use a separate connection for the group's "
+        "coordinator (upgrade it). The brokers and the application are not the cause."
     )
 
 
 _ASK_AGAIN = clients(
-    "Nothing is to be changed about timeouts or polls: it kept its place. After this error a client repeats the "
-    "request with the epoch of its next heartbeat. One that begins anywhere else than at the committed offset (latest: "
-    "records are skipped) has a bug: compare the offset of its first Fetch with what the group had committed "
-    "(kafka-consumer-groups.sh --describe), and update its library."
+    "Timeouts and polls need no change: it remained a member. After this error a client repeats the request with "
+    "the epoch of its next heartbeat. A client that then begins anywhere else than at the committed offset (at the "
+    "latest offset it skips records) has a bug: compare the offset of its first Fetch with what the group had "
+    "committed (kafka-consumer-groups.sh --describe), and update its library."
 )
 
 
 _JOIN_ANEW = (
     clients(
-        "Restart these clients: each takes another member id, and is let in as a new member. After FENCED_MEMBER_EPOCH "
-        "a member gives up its partitions and joins again with epoch 0 (KIP-848): where the packets show a later "
-        "epoch again, its library does not do that, and has to be updated. Timeouts and pauses between polls are not "
-        "what keeps them out."
+        "Restart these clients: each gets another member id, and joins as a new member. After FENCED_MEMBER_EPOCH a "
+        "member gives up its partitions and joins again with epoch 0 (KIP-848): where the packets show a later "
+        "epoch again, its library does not do that, and has to be updated. Timeouts and pauses between polls are "
+        "not the cause."
     ),
     brokers(
-        "Where it did ask with epoch 0: brokers refuse that to a member which they still know (KAFKA-19233). Update "
-        "them. Until then the session of the old member has to end first (group.consumer.session.timeout.ms)."
+        "Where it did join with epoch 0: brokers refuse that to a member that they still know (KAFKA-19233). Update "
+        "the brokers. Until then the session of the old member has to end first "
+        "(group.consumer.session.timeout.ms)."
     ),
 )
 
 
 _COMMIT_ANEW = clients(
-    "Update its library: a commit has the member epoch of the last heartbeat (KIP-848), and is repeated with it after "
-    "this error. Until then restart the client when you can: it takes its epoch anew, and reads again what it has read "
-    "since its last commit. Neither timeouts nor pauses between polls have to do with it."
+    "Update its library: a commit must carry the member epoch of the last heartbeat (KIP-848), and be repeated with "
+    "it after this error. Until then restart the client when you can: it gets a new epoch, and reads again what it "
+    "has read since its last commit. Timeouts and pauses between polls are not the cause."
 )
 
 
@@ -322,7 +328,7 @@ def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield clients(slow_polls(observed.libraries, poll_ms or None))
         return
     others = settings(("instance_id", "cooperative"), observed.libraries)
-    reads_on = f"With {others} the other members read on meanwhile." if others else ""
+    reads_on = f"With {others} the other members keep reading meanwhile." if others else ""
     if failure.rebalances and not departed:
         slow = _waited_for(failure)
         if slow is not None:
@@ -335,8 +341,8 @@ def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
             yield clients(reads_on)
             return
         yield clients(
-            "No member went away without leaving: the rebalance lasted until its slowest member had stopped reading "
-            "and joined again, or had left."
+            "No member was lost: the rebalance lasted until its slowest member had stopped reading and joined "
+            "again, or had left."
         )
         yield clients(reads_on)
         return
@@ -344,7 +350,7 @@ def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
     ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
     if failure.root is not None:
         was_off = "was on" if failure.root.kind.of_host else "did not reach"
-        yield clients(f"{who} {was_off} {failure.root.subject}: see the incident that this one follows from.")
+        yield clients(f"{who} {was_off} {failure.root.subject}: see the incident that caused this one.")
     elif ran_on:
         yield clients(f"Find out why {who} was silent: a pause of its process, its host or its network.")
     else:
@@ -367,7 +373,7 @@ def _leave_in_order(observed: Observed) -> Iterable[Action]:
     yield clients("Let consumers leave (close()) when they stop: find out what killed the process, or why it crashed.")
     yield clients(session_of_client(observed, 0, ran_on=False))
     static = settings(("instance_id",), observed.libraries)
-    yield clients(f"With {static} a process that comes back at once takes its former place." if static else "")
+    yield clients(f"With {static} a process that comes back at once gets its former partitions." if static else "")
 
 
 def _runs_on(departed: DepartedMember, observed: Observed) -> bool:

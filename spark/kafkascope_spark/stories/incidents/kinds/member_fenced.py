@@ -19,12 +19,12 @@ def _sentence(failure: Failure, times: Times) -> str:
     errors = listed(sorted(failure.error_names)) or "a coordinator's errors"
     if _not_released(failure):
         return (
-            f"{_who(failure)} was not let into {failure.subject} {times.of(failure)}: a member with the same "
-            f"group.instance.id had not left it, and its session was not over ({errors})"
+            f"{_who(failure)} could not join {failure.subject} {times.of(failure)}: a member with the same "
+            f"group.instance.id had not left, and its session had not timed out ({errors})"
         )
     return (
-        f"{_who(failure)} lost {'their places' if len(failure.client_instance_ids) > 1 else 'its place'} in "
-        f"{failure.subject} to another process with the same group.instance.id {times.of(failure)} ({errors})"
+        f"{_who(failure)} {'were' if len(failure.client_instance_ids) > 1 else 'was'} replaced in {failure.subject} "
+        f"by another process with the same group.instance.id {times.of(failure)} ({errors})"
     )
 
 
@@ -40,17 +40,17 @@ def _not_released(failure: Failure) -> bool:
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     if _not_released(failure):
         yield clients(
-            "Where a process takes the place of another: let the old one leave when it stops (close() before it ends), "
-            "or start the new one when the session of the old one is over. A client that gets this error stops for "
-            "good; start it again then."
+            "Where a process replaces another: let the old one leave when it stops (close() before it ends), or "
+            "start the new one after the session of the old one has timed out. A client that gets this error stops "
+            "for good; start it again then."
         )
-    two = "If both are to run: they use" if _not_released(failure) else "Two processes use"
+    two = "If both should run: they use" if _not_released(failure) else "Two processes use"
     yield clients(
-        f"{two} one group.instance.id in {failure.subject}: give each instance its own (the ordinal of the "
-        "pod, the name of the host), and see that a new process starts only when the old one has ended."
+        f"{two} one group.instance.id in {failure.subject}: give each instance its own (the ordinal of the pod, the "
+        "name of the host), and make sure that a new process starts only after the old one has ended."
     )
     if not _not_released(failure):
-        yield clients("A client that gets this error stops for good: it has to be started again.")
+        yield clients("A client that gets this error stops for good: start it again.")
 
 
 def _complete(failure: Failure) -> None:

@@ -19,7 +19,7 @@ from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
-RECORDS_GONE = "its records are gone, and offsets that groups committed are not those of the new topic"
+RECORDS_GONE = "its records are gone, and committed offsets of groups do not fit the new topic"
 ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
 """Errors for the ID of a deleted topic, even if a new topic has the same name."""
 
@@ -34,11 +34,11 @@ def which_partitions(failure: Failure) -> str:
 def _sentence(failure: Failure, times: Times) -> str:
     what = which_partitions(failure)
     if _cannot_be(failure):
-        return f"{what} is no name that a topic can have (INVALID_TOPIC_EXCEPTION), {times.of(failure)}"
+        return f"{what} is not a valid name of a topic (INVALID_TOPIC_EXCEPTION), {times.of(failure)}"
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
     stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
-    still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
+    still = f"; {listed(stale)} kept using the ID of the deleted topic" if stale else ""
     gone = "was there no longer" if _was_there(failure) else "was not there"
     return f"{what} {gone} ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
@@ -54,7 +54,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     if failure.end_ns is None and _was_there(failure):
         yield brokers(f"Find out who deleted the topic: {RECORDS_GONE}. To create it again: {command}")
-        yield clients("Stop what still uses it, or give it the topic that takes its place.")
+        yield clients("Stop the clients that still use it, or configure the topic that replaces it.")
         return
     if failure.end_ns is None:
         yield brokers(f"Create the topic, or correct its name in the client: {command}")
@@ -64,7 +64,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if uses_old_id:
         yield brokers(f"It was deleted and created again: {RECORDS_GONE}. Find out who deletes it.")
     else:
-        yield brokers(f"It was there later. Create topics before clients need them ({command}).")
+        yield brokers(f"It existed later. Create topics before clients need them ({command}).")
         yield brokers(f"Or, if clients had used it before, find out who deletes it: {RECORDS_GONE}.")
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"

@@ -48,8 +48,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     nodes = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries if row.old_node_id is not None}))
     who = f"{nodes[:1].upper()}{nodes[1:]}" if nodes else "A broker"
     return (
-        f"{who} went on answering that it does not coordinate {resources(failure)} "
-        f"({listed(sorted(failure.error_names))}) {times.of(failure)}, though clients asked FindCoordinator again"
+        f"{who} kept answering that it does not coordinate {resources(failure)} "
+        f"({listed(sorted(failure.error_names))}) {times.of(failure)}, although clients sent FindCoordinator again"
     )
 
 

@@ -36,8 +36,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     if naming:
         nodes = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries if _named_again(row)}))
         return (
-            f"{nodes[:1].upper()}{nodes[1:]} went on answering that it does not lead {resources(failure)} "
-            f"({listed(sorted(failure.error_names))}) {times.of(failure)}, while {listed(naming)} went on naming it"
+            f"{nodes[:1].upper()}{nodes[1:]} kept answering that it does not lead {resources(failure)} "
+            f"({listed(sorted(failure.error_names))}) {times.of(failure)}, while {listed(naming)} kept naming it"
         )
     return f"{resources(failure)} had no leader {times.of(failure)} ({listed(sorted(failure.error_names))})"
 
@@ -46,8 +46,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if any(map(_named_again, failure.recoveries)):
         yield brokers(
             "The brokers disagree about who leads it: see the log of the one that was named (does it get the "
-            "controller's updates?), and what the controller says: kafka-topics.sh "
-            f"{observed.tool} --describe --topic {shlex.quote(failure.subject)}. Clients did what they should."
+            f"controller's updates?), and what the controller says: kafka-topics.sh {observed.tool} --describe "
+            f"--topic {shlex.quote(failure.subject)}. The clients reacted correctly."
         )
         return
     yield brokers(

@@ -18,7 +18,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     n = sum(state.n_waiting for state in failure.states)
     return (
         f"New connections of {listed(sorted(failure.hosts))} to {failure.subject} were not accepted "
-        f"{times.of(failure)}: {counted(n, 'attempt')} had no answer, while connections that were open went on"
+        f"{times.of(failure)}: {counted(n, 'attempt')} had no answer, while open connections kept working"
     )
 
 

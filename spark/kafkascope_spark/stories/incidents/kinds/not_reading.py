@@ -20,16 +20,16 @@ def _sentence(failure: Failure, times: Times) -> str:
     return (
         f"{failure.subject[:1].upper()}{failure.subject[1:]} did not read what {listed(sorted(failure.hosts))} sent "
         f"{times.of(failure)}: the receive window of {counted(n, 'connection')} stayed closed, while the broker sent "
-        "something to others"
+        "data to others"
     )
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
     yield brokers(
-        f"Look at what held the requests of {hosts} back at {failure.subject}: a quota (throttle-time of the client), "
-        "a full request queue (RequestQueueSize against queued.max.requests, RequestHandlerAvgIdlePercent), or a "
-        "network thread that did not go on (num.network.threads)."
+        f"Look at what held the requests of {hosts} back at {failure.subject}: a quota (throttle-time of the "
+        "client), a full request queue (RequestQueueSize against queued.max.requests, "
+        "RequestHandlerAvgIdlePercent), or a blocked network thread (num.network.threads)."
     )
     yield clients(
         "What is sent with acks=0 is lost without an error where the client closes the connection meanwhile: acks=all "

@@ -24,7 +24,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "the in-sync replicas after replica.lag.time.max.ms (default 30000), and the others go on without it."
     )
     yield clients(
-        "Nothing is to be changed: they ask again, and begin when the leader answers. Do not set a position by hand to "
+        "Nothing has to change: they ask again, and begin when the leader answers. Do not set a position by hand to "
         "get around it: the end of the log is not known yet."
     )
 

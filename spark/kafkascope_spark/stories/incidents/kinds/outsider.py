@@ -24,8 +24,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     n = sum(row.n_errors for row in failure.recoveries)
     return (
         f"{_who(failure)} committed offsets of {failure.subject} without being a member of it, and was refused "
-        f"({listed(sorted(failure.error_names))}, {times_of(n)}) {times.of(failure)}: the group has members. What it "
-        "reads is not committed, and is read again after a restart"
+        f"({listed(sorted(failure.error_names))}, {times_of(n)}) {times.of(failure)}: the group has other members. "
+        "What this client reads is not committed, and is read again after a restart"
     )
 
 

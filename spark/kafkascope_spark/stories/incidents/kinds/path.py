@@ -28,10 +28,10 @@ def _sentence(failure: Failure, times: Times) -> str:
     hosts = listed(sorted(failure.hosts))
     if failure.is_lossy:
         between = f"Packets between {hosts} and {failure.subject} were lost {times.of(failure)}"
-        return f"{between}: the same had to be sent again, several times in a row, before it arrived"
+        return f"{between}: the same bytes had to be sent again, several times in a row, before they arrived"
     if failure.is_only_from_broker:
         lost = f"Packets of {failure.subject} did not reach {hosts} {times.of(failure)}"
-        other = f"{hosts} acknowledged none of them, while its own reached the broker"
+        other = f"{hosts} acknowledged none of them, while its own packets reached the broker"
         return f"{lost}: {other}, which served other hosts"
     how = {
         "silent": "it acknowledged nothing of what was sent to it",

@@ -40,7 +40,14 @@ _LEAST = "Describe"
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    return f"Access to {failure.subject} was denied ({listed(sorted(failure.error_names))}) {times.of(failure)}"
+    return f"Access to {_what(failure)} was denied ({listed(sorted(failure.error_names))}) {times.of(failure)}"
+
+
+def _what(failure: Failure) -> str:
+    """Returns the kind of the denied resource and its name, where all errors are about that resource."""
+    kinds = {row.first_error_name.partition("_AUTHORIZATION")[0] for row in failure.recoveries}
+    kind = kinds.pop().lower().replace("_", " ") if len(kinds) == 1 else ""
+    return f"{kind} {failure.subject}" if kind in ("group", "topic", "transactional id") else failure.subject
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:

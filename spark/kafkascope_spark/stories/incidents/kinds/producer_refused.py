@@ -16,7 +16,7 @@ from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal
 _EXPIRY = "producer.id.expiration.ms (default 86400000; transactional.id.expiration.ms before Kafka 3.4)"
 _NEW_EPOCH = clients(
     "Let the producer take a new epoch (InitProducerId) and begin with sequence 0: restart it, upgrade its library. "
-    "What was refused is not in the log: write it again; expect records twice where it is not known which arrived."
+    "Refused records are not in the log: write them again; expect duplicates where it is not known which arrived."
 )
 
 
@@ -29,9 +29,10 @@ def _is_transactional(failure: Failure) -> bool:
 def _of_old_epoch(failure: Failure) -> str:
     if not _is_transactional(failure):
         return (
-            "the broker knows a later epoch of this producer id. The producer has no transactional id, so that nobody "
-            "else can have taken that: it went back to an older epoch itself, as a library does that counts beyond the "
-            "last one (32767), or its batches come out of order. What it sends is refused for good"
+            "the broker knows a later epoch of this producer id. The producer has no transactional id, so that no "
+            "other producer can have that epoch: it returned to an older epoch itself (as a library does that "
+            "counts beyond the last one, 32767), or its batches arrive out of order. What it sends is refused for "
+            "good"
         )
     return (
         "another instance with its transactional id has a newer epoch, or the coordinator has aborted its "
@@ -42,8 +43,8 @@ def _of_old_epoch(failure: Failure) -> str:
 def _begin_anew(failure: Failure, _: Observed) -> Iterable[Action]:
     if not _is_transactional(failure):
         yield clients(
-            "Restart the producer: it is given a new producer id, with epochs from 0. Update its library, and see what "
-            "made it take new epochs so often. What was refused is not in the log: write it again."
+            "Restart the producer: it is given a new producer id, with epochs from 0. Update its library, and see "
+            "what made it take new epochs so often. Refused records are not in the log: write them again."
         )
         return
     yield clients(

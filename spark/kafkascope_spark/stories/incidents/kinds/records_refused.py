@@ -17,7 +17,7 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
 from kafkascope_spark.stories.settings import settings
 
-_AGAIN = clients("The records that were refused are not in the log: write them again once that is mended.")
+_AGAIN = clients("The records that were refused are not in the log: write them again when that is fixed.")
 
 
 def _configs(failure: Failure, observed: Observed) -> str:
@@ -66,8 +66,8 @@ def _timestamps(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 def _invalid(failure: Failure, observed: Observed) -> Iterable[Action]:
     yield clients(
-        "Give each record a key where the topic is compacted (cleanup.policy=compact takes none without); what else is "
-        "wrong with it, the broker's message and log say."
+        "Give each record a key where the topic is compacted (cleanup.policy=compact takes none without); the "
+        "broker's message and log say what else is wrong with it."
     )
     yield brokers(f"Whether the topic is compacted, and what else it asks for: {_configs(failure, observed)}")
     yield _AGAIN

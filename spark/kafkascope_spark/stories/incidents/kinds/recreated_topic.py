@@ -23,8 +23,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     longest_ns = max((row.last_failed_ns - row.start_ns for row in stale), default=0)
     who, errors = listed(sorted({row.who for row in stale or failure.recoveries})), listed(sorted(failure.error_names))
     again = f"{which_partitions(failure)} was deleted and created again: its ID was {first[0]}, and is {ids}"
-    read = f", and read nothing meanwhile, for {duration(longest_ns)} at the longest" if stale else ""
-    return f"{again}. {who} got {errors} {times.of(failure)}{read}"
+    refused = f": requests with the old ID failed for {duration(longest_ns)} at the longest" if longest_ns else ""
+    return f"{again}. {who} got {errors} {times.of(failure)}{refused}"
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:

@@ -11,7 +11,7 @@ from kafkascope_spark.stories.incidents.actions import brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
 
-_LIBRARY = clients("That is the library's: upgrade it, or report it there with these packets.")
+_LIBRARY = clients("This is a fault of the library: upgrade it, or report it to its maintainers with these packets.")
 
 TIMED_OUT = "REQUEST_TIMED_OUT"
 
@@ -19,8 +19,8 @@ TIMED_OUT = "REQUEST_TIMED_OUT"
 def _waits(failure: Failure) -> str:
     """For how long the requests let brokers wait for replicas."""
     return (
-        f"it lets brokers wait for its replicas for no longer than {duration(failure.longest_answer_ns)}, by the "
-        "timeout in its own requests, and they answer so when that is over; the records are written all the same"
+        f"its requests let brokers wait for replicas for no longer than {duration(failure.longest_answer_ns)} (the "
+        "timeout of Produce), and brokers return this error after that; the records are written all the same"
     )
 
 
@@ -57,15 +57,15 @@ _REFUSALS = {
         "timeout was over",
         advise(
             clients(
-                "Close this producer and make a new one (InitProducerId): the coordinator goes on refusing the "
-                "same call. What the transaction wrote is aborted; write it again. Where transactions take longer "
-                "than transaction.timeout.ms, raise that. A library that sends the same again has a bug: upgrade "
-                "it, or report it there with these packets."
+                "Close this producer and make a new one (InitProducerId): the coordinator goes on refusing the same "
+                "call. What the transaction wrote is aborted; write it again. Where transactions take longer than "
+                "transaction.timeout.ms, raise that. A library that sends the same again has a bug: upgrade it, or "
+                "report it to its maintainers with these packets."
             )
         ),
     ),
     "INVALID_REQUEST": Refusal("the broker finds the request malformed", advise(_LIBRARY)),
-    "INVALID_FETCH_SIZE": Refusal("the fetch sizes of the request are none", advise(_LIBRARY)),
+    "INVALID_FETCH_SIZE": Refusal("the fetch sizes of the request are not valid", advise(_LIBRARY)),
     "UNSUPPORTED_VERSION": Refusal(
         "the broker does not take this version of the request, or not with what it holds",
         advise(

@@ -9,7 +9,8 @@ coordinator; proved by its heartbeats, and by its leaving.
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import fewer_at_once, slow_polls
@@ -21,16 +22,16 @@ def _sentence(failure: Failure, times: Times) -> str:
     if not failure.rebalances:
         or_stopped = "" if failure.end_ns is not None else ", or its process is stopped"
         return (
-            f"{failure.subject} asked for records late {times.of(failure)}: for most of the time in which they waited "
-            "no Fetch was on the way for them, as where the application processes for long between two polls"
-            f"{or_stopped}"
+            f"{failure.subject} fetched late {times.of(failure)}: for most of the time in which records waited, no "
+            f"Fetch for them was in flight, as when the application works for long between two polls{or_stopped}"
         )
     groups = listed(sorted({row.group_id for row in failure.rebalances}))
     n = len(failure.rebalances)
     again = "and joined it again" if failure.end_ns is not None else "and did not join it again"
     return (
-        f"{failure.subject} processed for longer between two polls than it may {times.of(failure)}: it left group "
-        f"{groups}{'' if n == 1 else f' {n} times'} {again}, and each time the group rebalanced"
+        f"{failure.subject} took longer between two polls than max.poll.interval.ms or its equivalent allows, "
+        f"{times.of(failure)}: it left group {groups}{'' if n == 1 else f' {n} times'} {again}, and each time the "
+        "group rebalanced"
     )
 
 
@@ -43,8 +44,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     allowed_ms = max((c.rebalance_timeout_ms for c in own if c.rebalance_timeout_ms is not None), default=None)
     yield clients(slow_polls(libraries, allowed_ms))
     yield clients(
-        f"{counted(len(failure.rebalances), 'departure')} began in the middle of its work: what it had fetched and not "
-        "committed, the next owner of its partitions reads again."
+        f"It left the group {times_of(len(failure.rebalances))} while it was working on records: the next owner of "
+        "its partitions reads again what it had fetched and not committed."
     )
 
 

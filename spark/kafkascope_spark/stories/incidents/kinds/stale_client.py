@@ -21,7 +21,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     old = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries}))
     n = sum(row.n_errors for row in failure.recoveries)
     return (
-        f"{failure.subject} went on asking {old} for {resources(failure)} {times.of(failure)}, "
+        f"{failure.subject} kept sending requests for {resources(failure)} to {old} {times.of(failure)}, "
         f"{_without_metadata(failure)}, and got {counted(n, 'error')} ({listed(sorted(failure.error_names))}): "
         f"{_what_had_moved(failure, times)}"
     )
@@ -51,9 +51,9 @@ def _without_metadata(failure: Failure) -> str:
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     errors = listed(sorted(failure.error_names))
     yield clients(
-        f"Nothing is to be created or moved: the partition is there. Clients have to ask for Metadata after {errors}, "
+        f"Nothing has to be created or moved: the partition exists. Clients have to ask for Metadata after {errors}, "
         f"and then ask the leader that it names. {failure.subject} did not: restart it now, and update its library, "
-        "or report that to those who make it."
+        "or report that to its maintainers."
     )
     if any(row.refreshed_ns is not None for row in failure.recoveries):
         yield from lower(("metadata_age",), observed, "learn of a new leader")

@@ -12,7 +12,7 @@ from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.libraries import registry
 from kafkascope_spark.stories.settings import setting, settings
 
-BY_STATES = "states of the broker, from the packets of its connections"
+BY_STATES = "states of hosts, from the packets of their connections"
 INVALID_NAME = (
     "Correct the name of the topic: at most 249 letters, digits, dots, underscores and hyphens (a list of topics is no "
     "name). It cannot be created under this one."
@@ -50,7 +50,7 @@ def late(failure: Failure) -> str:
     """Returns how many of the awaited responses were late, and by how much."""
     slow = failure.latencies.total()
     return (
-        f"{slow.n_late:,} of {counted(slow.n, 'response')} that somebody waited for took half a second or longer, up "
+        f"{slow.n_late:,} of {counted(slow.n, 'response')} that a client waited for took half a second or longer, up "
         f"to {duration(slow.longest_ns)}"
     )
 
@@ -87,8 +87,8 @@ def late_by(failure: Failure) -> str:
     sides = frozenset(str(row.unacknowledged) for row in rows)
     whose = {frozenset({"host"}): "the broker's ", frozenset({"broker"}): "the hosts' "}.get(sides, "")
     return (
-        f"{whose}acknowledgments, which kernels send by themselves, came about {middle_ms} ms after what they "
-        "acknowledge, and hardly any sooner"
+        f"{whose}acknowledgments, which kernels send by themselves, came about {middle_ms} ms after the data that "
+        "they acknowledge, and hardly any came sooner"
     )
 
 

@@ -16,7 +16,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    said = f"TLS was given up: {failure.subject}" if failure.misuse is None else misuse_sentence(failure.misuse)
+    said = f"A TLS handshake failed: {failure.subject}" if failure.misuse is None else misuse_sentence(failure.misuse)
     return f"{said} {times.of(failure)}"
 
 
@@ -29,7 +29,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 TLS_FAILED = Kind(
     "tls_failed",
-    "TLS given up",
+    "TLS handshake failed",
     sentence=_sentence,
     advice=_advice,
     known="TLS alerts, and what the handshakes show",

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import WAITS_FOR
-from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.findings.wording import counted, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_TIMES
 from kafkascope_spark.stories.incidents.observed import Observed, names_of
 from kafkascope_spark.stories.incidents.times import Times
 
-_ENCRYPTED = "no packet shows why, and responses are encrypted: errors, and leaders that moved, are not known"
+_ENCRYPTED = "no packet shows why, and responses are encrypted: errors and leader moves are not known"
 _SEVERAL = 2
 """With this many stalls or more, the sentence lists the brokers that they waited for."""
 
@@ -26,9 +26,9 @@ def _sentence(failure: Failure, times: Times) -> str:
         "produce": "records were not accepted",
         "consume": "accepted records were not fetched",
         "commit": "offsets were not committed",
-        "membership": "a member had no place in its group",
-        "transaction": "a transaction did not go on",
-        "metadata": "metadata did not come",
+        "membership": "a client was not a member of its group",
+        "transaction": "a transaction made no progress",
+        "metadata": "metadata was not returned",
     }
     waited = " and ".join(what[kind] for kind in what if kind in kinds)
     errors = sorted({name for stall in failure.stalls for name in stall.error_names})
@@ -44,7 +44,7 @@ def _why(failure: Failure) -> str:
     if not slow:
         return f"nothing in the capture shows why{_waited_on(failure)}"
     hosts, nodes = (listed(sorted({str(pair[at]) for pair in slow})) for at in (0, 1))
-    return f"responses of node {nodes} to {hosts} came late, and others of these brokers at once"
+    return f"responses of node {nodes} to {hosts} came late, and other responses of these brokers came at once"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
@@ -52,7 +52,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     logs = f" and of {listed(who)}" if who else ""
     yield brokers(f"Look at the logs of the brokers{logs} for that time; capture the traffic between brokers too.")
     if any(stall.claimed for stall in failure.stalls):
-        yield brokers("Capture with a key log of the brokers (--tls-keylog): it shows errors, and leaders that moved.")
+        yield brokers("Capture with a key log of the brokers (--tls-keylog): it shows errors and leader moves.")
 
 
 def _waited_on(failure: Failure) -> str:
@@ -61,7 +61,8 @@ def _waited_on(failure: Failure) -> str:
     if sum(nodes.values()) < _SEVERAL:
         return ""
     ordered = sorted(nodes, key=lambda node: (-nodes[node], node))
-    return f" (stalls by the broker that was waited on: {', '.join(f'node {node}: {nodes[node]}' for node in ordered)})"
+    waited = listed([f"{counted(nodes[node], 'stall')} waited for node {node}" for node in ordered])
+    return f" ({waited})"
 
 
 def _waited_for(failure: Failure) -> str:

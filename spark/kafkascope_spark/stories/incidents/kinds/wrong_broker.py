@@ -83,15 +83,15 @@ def _sentence(failure: Failure, times: Times) -> str:
         who = listed(sorted({client(row.client_id, row.client_ip) for row in failure.recoveries}))
         asked = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries}))
         return (
-            f"{who} asked {asked} for {resources(failure)} and was {refused}, while Metadata went on naming "
-            f"{listed(named)} to it: no leader moved. The address that it has of {listed(named)} is that of {asked} "
-            "now, or it does not go where Metadata sends it"
+            f"Requests of {who} to {asked} for {resources(failure)} were {refused}, while Metadata still named "
+            f"{listed(named)} as the leader: no leader moved. The address that the client uses for {listed(named)} "
+            f"now belongs to {asked}, or the client ignores the leader that Metadata names"
         )
     if any(row.old_node_id is None for row in failure.recoveries):
-        whom = f", while Metadata went on naming {listed(named)} as leaders: no leader moved" if named else ""
-        return f"Requests for {resources(failure)} were {refused}, at an address that is not that of one broker{whom}"
+        whom = f", while Metadata still named {listed(named)} as leaders: no leader moved" if named else ""
+        return f"Requests for {resources(failure)} were {refused}, at an address that belongs to no single broker{whom}"
     return (
-        f"Requests for {resources(failure)} to {listed(named)} were {refused}, while Metadata went on naming "
+        f"Requests for {resources(failure)} to {listed(named)} were {refused}, while Metadata still named "
         f"{listed(named)} as the leader, which served them on other connections to the same address: on "
         f"{counted(len(failure.recoveries), 'connection')} another broker answered"
     )
@@ -104,10 +104,10 @@ def _are_astray(failure: Failure) -> bool:
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     if _are_astray(failure):
         yield clients(
-            "Brokers that start again elsewhere (pods, for example) have other addresses: restart the client, so that "
-            "it looks up their names anew, and see what keeps old addresses (networkaddress.cache.ttl of the JVM, a "
-            "cache of DNS, a hosts file). If it goes on like this with the right address, it does not go where "
-            "Metadata sends it: update its library."
+            "Brokers that start again elsewhere (pods, for example) have other addresses: restart the client, so "
+            "that it resolves their names again, and check what keeps old addresses (networkaddress.cache.ttl of "
+            "the JVM, a cache of DNS, a hosts file). If this continues with the right address, the client ignores "
+            "the leader that Metadata names: update its library."
         )
         return
     yield brokers(
@@ -117,7 +117,7 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
         "good for bootstrapping only."
     )
     yield clients(
-        "Nothing is to be changed: they ask the broker that Metadata names. Refreshing it sooner helps nobody."
+        "Nothing has to change: they use the broker that Metadata names. Refreshing metadata sooner does not help."
     )
 
 
