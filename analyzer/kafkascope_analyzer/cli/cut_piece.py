@@ -198,7 +198,7 @@ def _check_out(out: Path, *, overwrite: bool) -> None:
     if out == STANDARD_OUTPUT:
         if sys.stdout.isatty():
             raise UsageError(
-                "a pcapng on the terminal is of no use; write to a file, or pipe it into wireshark -k -i -"
+                "a pcapng cannot be shown on a terminal; write to a file, or pipe it into wireshark -k -i -"
             )
         return
     if out.exists() and not out.is_file():

@@ -91,7 +91,7 @@ def _check_place(name: str, place: Path, *, overwrite: bool) -> None:
 
 def _check_perfetto(place: Path) -> None:
     if place == STANDARD_OUTPUT and sys.stdout.isatty():
-        raise UsageError("a trace on the terminal is of no use; write to a file, and open it in ui.perfetto.dev")
+        raise UsageError("a trace cannot be shown on a terminal; write to a file, and open it in ui.perfetto.dev")
 
 
 def write_report_files(

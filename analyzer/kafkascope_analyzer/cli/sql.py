@@ -168,7 +168,7 @@ def _write_parquet(database: "Database", statement: str) -> None:
     import tempfile
 
     if sys.stdout.isatty():
-        raise UsageError("Parquet on the terminal is of no use; send it into a file: > rows.parquet")
+        raise UsageError("Parquet cannot be shown on a terminal; write it to a file: > rows.parquet")
     from kafkascope_analyzer.report.terminal.query_results import write_parquet
 
     with tempfile.TemporaryFile(prefix="kafkascope-") as file:

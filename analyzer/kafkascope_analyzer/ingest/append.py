@@ -146,7 +146,7 @@ def new_captures(inputs: Iterable[CapturePlace], former: Dataset) -> list[Captur
 
 def _identity(place: CapturePlace) -> tuple[int, str | None]:
     if place.is_stream:
-        raise UsageError(f"{place}: a pipe cannot be appended, as it cannot be told whether it was read before")
+        raise UsageError(f"{place}: a pipe cannot be appended, because it is unknown whether it was read before")
     return place.size_bytes(), digest_of(place)
 
 

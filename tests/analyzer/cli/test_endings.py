@@ -79,7 +79,7 @@ def test_a_capture_without_kafka_is_said_and_has_an_exit_code_of_its_own(
     assert shown.exit_code == 5
     assert run("info", out).exit_code == run("topology", out).exit_code == 5
     assert "Nothing failed" not in shown.stdout
-    assert "no rule found fault" not in shown.stdout
+    assert "no rule found a problem" not in shown.stdout
     assert "no client was seen" not in shown.stdout
     headline = plain(report_model(Dataset.open(out)), clip=True)["headline"]
     assert (headline["verdict"], headline["sentence"]) == ("unknown", f"{why[0].upper()}{why[1:]}.")

@@ -71,7 +71,7 @@ def stall(small: ModuleType, *, served: bool | None, is_over: bool = True) -> di
         (SERVED, {"recoveries": [recovery("fatal"), recovery("recovered")]}, "gave_up", "2 recoveries, fatal"),
         (SERVED, {"recoveries": [recovery("client_ended")]}, "gave_up", "1 recovery, client ended first"),
         (SERVED, {"recoveries": [recovery("still_open")]}, "still_open", "1 recovery, still open"),
-        (SERVED, {"incidents": [INCIDENT]}, "still_open", "met 1 incident"),
+        (SERVED, {"incidents": [INCIDENT]}, "still_open", "affected by 1 incident"),
         (SERVED, {"incidents": [INCIDENT], "recoveries": [recovery("recovered")]}, "recovered", "1 recovery"),
         (SERVED, {"incidents": [{**INCIDENT, "clients": ["other"]}]}, "well", "none"),
         (SERVED, {"incidents": [{**INCIDENT, "severity": "info"}]}, "well", "none"),

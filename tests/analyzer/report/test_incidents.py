@@ -87,8 +87,8 @@ def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: P
     result = model_of(calm)["headline"]
     assert (result["verdict"], result["sentence"]) == ("none", "Nothing failed that the capture shows.")
     assert result["details"] == [
-        "None of 2 clients stalled for 1 s or longer, and no start failed. Brokers returned 1 error code, which "
-        "made nobody wait that long."
+        "None of 2 clients stalled for 1 s or longer, and no start failed. Brokers returned 1 error code; no "
+        "client waited that long because of them."
     ]
 
 

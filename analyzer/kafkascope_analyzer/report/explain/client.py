@@ -52,5 +52,5 @@ def _stalls(stalls: list[Stall], start_ns: int) -> Iterator[str]:
 def _recoveries(client: Client, start_ns: int) -> Iterator[str]:
     """Yields a sentence for each cause of recoveries."""
     for cause in client.recoveries:
-        met = f"At {clock((cause.start_ns or start_ns) - start_ns)} it met {safe(cause.first_error_name)}"
+        met = f"At {clock((cause.start_ns or start_ns) - start_ns)} it got {safe(cause.first_error_name)}"
         yield f"{met} on {safe(cause.resource or '?')}: {cause.how_it_ended} ({cause.cause_id or cause.recovery_id})."

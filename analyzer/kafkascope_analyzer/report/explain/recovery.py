@@ -84,7 +84,7 @@ def _head(model: Episode) -> str:
     where = f"{kind_text(client.kind if client else None)} at {safe((client and client.client_ip) or '?')}"
     where += f", {software}" if software else ""
     what = f"{recovery.resource_kind} {safe(recovery.resource)}"
-    return f"{absolute(recovery.start_ns)}: {name} ({where}) met {safe(recovery.first_error_name)} on {what}."
+    return f"{absolute(recovery.start_ns)}: {name} ({where}) got {safe(recovery.first_error_name)} on {what}."
 
 
 def _steps(model: Episode) -> list[str]:
@@ -151,7 +151,7 @@ def _error(step: EpisodeStep, recovery: Recovery, api: str | None) -> str:
         return _CLOSED[name].format(who=_who(step))
     if name == "REQUEST_UNANSWERED":
         since = _unanswered_for(step)
-        return f"{_who(step)} left {api or 'a request'} without an answer{since}; the client gave the connection up"
+        return f"{_who(step)} left {api or 'a request'} without an answer{since}; the client closed the connection"
     if name == "RESPONSE_LATE":
         since = _unanswered_for(step)
         return f"{_who(step)} had not answered {api or 'a request'}{since}; the client waited on"
@@ -184,7 +184,7 @@ def _end(recovery: Recovery) -> str:
     return {
         "still_open": "Not recovered when the capture ended.",
         "served_elsewhere": "The client did not need it again: others served it.",
-        "gave_up": "Not recovered: the client went on with other work and did not try again.",
+        "gave_up": "Not recovered: the client continued with other work and did not try again.",
         "client_ended": "Not recovered: the client ended first.",
         "fatal": "Not recovered: the error is fatal for what the client wanted.",
     }.get(recovery.outcome, "Not recovered.")

@@ -63,7 +63,7 @@ def markdown_security(found: Security) -> Iterator[str]:
     if not found.n:
         return
     failed = f"{count(found.n_failed_logins, 'login')} failed, {count(found.n_denied, 'operation')} denied"
-    yield from ("", "## How clients come in", "")
+    yield from ("", "## How clients connect", "")
     yield from (f"{count(found.n_plain_text, 'connection')} in plain text; {failed}.", "")
     names = ("client", "address", "transport", "mechanism", "principal")
     columns = (*((name, "") for name in names), ("connections", "r"), ("weak, or denied", ""))

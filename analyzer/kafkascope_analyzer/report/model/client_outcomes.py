@@ -143,7 +143,7 @@ def _outcome(history: _ClientHistory, longest: str | None) -> ClientOutcome:
     if bad_starts or history.recoveries or history.stalls or history.incidents:
         return ClientOutcome(RECOVERED, longest, reasons or _of_incidents(history, longest))
     if is_encrypted:
-        return ClientOutcome(WELL, longest, ("none that shows: encrypted",))
+        return ClientOutcome(WELL, longest, ("none visible (encrypted)",))
     return ClientOutcome(WELL if served else UNKNOWN, longest)
 
 
@@ -173,7 +173,7 @@ def _of_incidents(history: _ClientHistory, longest: str | None) -> tuple[str, ..
     """Returns the incidents in words; empty where the client has a stall or recoveries, which say more."""
     if longest or history.recoveries or not history.incidents:
         return ()
-    return (f"met {len(history.incidents):,} incident{'' if len(history.incidents) == 1 else 's'}",)
+    return (f"affected by {len(history.incidents):,} incident{'' if len(history.incidents) == 1 else 's'}",)
 
 
 def _counted(texts: Iterable[str]) -> tuple[str, ...]:

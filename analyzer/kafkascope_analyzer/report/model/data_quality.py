@@ -160,7 +160,7 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
     if capture.n_truncated:
         yield f"{capture.n_truncated:,} of {capture.packets} were cut by the snap length"
     if capture.n_duplicates:
-        yield f"{capture.n_duplicates:,} of {capture.packets} show another once more: left out"
+        yield f"{capture.n_duplicates:,} of {capture.packets} are copies of another captured packet: left out"
     if capture.n_dropped:
         yield f"the capturing program dropped {count(capture.n_dropped, 'packet')}"
     for name, n in found.limits_hit.items():
@@ -171,8 +171,8 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
 def _claimed_sentences(found: DataQuality) -> Iterator[str]:
     """Yields sentences about requests that only the lengths of TLS records show."""
     yield (
-        f"of {count(found.n_claimed_requests, 'encrypted request')} the lengths of TLS records show when they were "
-        "sent and answered, and not what they asked for"
+        f"of {count(found.n_claimed_requests, 'encrypted request')} the lengths of TLS records show only when they "
+        "were sent and answered"
     )
     jobs = [
         f"{count(job.n_connections, 'connection')} {_JOB_VERBS[job.job]} "
@@ -180,7 +180,7 @@ def _claimed_sentences(found: DataQuality) -> Iterator[str]:
         for job in found.claimed_jobs
     ]
     if jobs:
-        yield f"by these lengths and times, which claim it and do not confirm it, {', '.join(jobs)}"
+        yield f"inferred from these lengths and times: {', '.join(jobs)}"
 
 
 _JOB_VERBS = {"fetch": "fetched", "produce": "produced", "coordinator": "talked to a coordinator"}

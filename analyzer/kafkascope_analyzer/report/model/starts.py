@@ -48,7 +48,7 @@ class Start(StartupRow):
     def outcome_text(self) -> str:
         """How it ended, in words. Of an encrypted client it is only inferred that it works."""
         words = start_text(self.outcome)
-        return f"{words} (claimed)" if self.claimed and self.outcome in ("ready", "done") else words
+        return f"{words} (inferred)" if self.claimed and self.outcome in ("ready", "done") else words
 
     @property
     def outcome_in_full(self) -> str:

@@ -30,7 +30,7 @@ def render_findings(model: Report, *, everything: bool = False) -> Iterator[Rend
     if not n_alone:
         if not under:
             yield heading("Findings (0)")
-            yield line("no rule found fault with anything")
+            yield line("no rule found a problem")
         return
     yield heading(f"{'Other findings' if under else 'Findings'} ({n_alone:,})")
     shown = alone if everything else [row for row in alone if row.severity != INFO][:ALONE_FINDINGS]

@@ -123,9 +123,7 @@ def _unwell(of_id: TransactionalId, start_ns: int) -> Iterator[RenderableType]:
         begun = "" if row.begin_ns is None else f"{clock(row.begin_ns - start_ns)} "
         outcome = row.outcome or "cut"
         yield line((begun, "bold"), (outcome, _STYLE.get(outcome, "")), f"{took} · {what}{fenced}", indent=2)
-    yield from more(
-        of_id.n_unwell - min(MOST_UNWELL, len(of_id.unwell)), "such transaction", "table stories/transactions"
-    )
+    yield from more(of_id.n_unwell - min(MOST_UNWELL, len(of_id.unwell)), "transaction", "table stories/transactions")
 
 
 def _gravest(unwell: Sequence[Transaction]) -> list[Transaction]:

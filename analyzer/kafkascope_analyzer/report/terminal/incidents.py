@@ -146,7 +146,7 @@ def waits_table(waits: Sequence[Wait], n_waits: int, *, everything: bool = False
         table.add_row(*cells)
     yield indented(table, INDENT)
     where = "table stories/stalls" if everything else SEE_ALL
-    yield from more(n_waits - len(shown), "such line", where, INDENT)
+    yield from more(n_waits - len(shown), "line", where, INDENT)
 
 
 def render_commands(commands: Commands, *, everything: bool = False) -> Iterator[RenderableType]:

@@ -38,7 +38,7 @@ def _reasons(reasons: Sequence[ReasonTotal]) -> Iterator[RenderableType]:
     if not reasons:
         return
     yield heading("Not decoded")
-    table = grid(("bytes", "rn"), ("stretches", "rn"), ("reason", ""), ("the longest of them", ""), header=True)
+    table = grid(("bytes", "rn"), ("ranges", "rn"), ("reason", ""), ("the longest of them", ""), header=True)
     for row in reasons:
         table.add_row(f"{row.bytes:,}", f"{row.n:,}", safe(row.reason), Text(_example(row.example)))
     yield table

@@ -176,7 +176,7 @@ def render_unread(model: Traffic) -> Iterator[RenderableType]:
     if not found.undecoded and not notes:
         return
     yield heading("What could not be read")
-    table = grid(("bytes", "rn"), ("stretches", "rn"), ("why", ""), header=True)
+    table = grid(("bytes", "rn"), ("ranges", "rn"), ("why", ""), header=True)
     for row in found.undecoded:
         why = _WHY_UNREAD.get(row.reason, safe(row.reason))
         details = (

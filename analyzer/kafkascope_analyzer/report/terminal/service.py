@@ -52,7 +52,7 @@ def render_security(found: Security) -> Iterator[RenderableType]:
     """Yields how clients connect (transport and authentication), the least secure first."""
     if not found.n:
         return
-    yield heading("How clients come in")
+    yield heading("How clients connect")
     failed = f"{count(found.n_failed_logins, 'login')} failed, {count(found.n_denied, 'operation')} denied"
     yield line(f"{count(found.n_plain_text, 'connection')} in plain text; {failed}")
     table = grid(

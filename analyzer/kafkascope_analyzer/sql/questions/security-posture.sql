@@ -1,4 +1,4 @@
--- How clients come in: plain text or TLS, mechanism, principal; denied operations and failed logins by client.
+-- How clients connect: plain text or TLS, mechanism, principal; denied operations and failed logins by client.
 with denied as (
     select conn_id, count(*) filter (error_name like '%AUTHORIZATION_FAILED') as n_denied,
         count(*) filter (error_name in ('SASL_AUTHENTICATION_FAILED', 'UNSUPPORTED_SASL_MECHANISM', 'ILLEGAL_SASL_STATE')) as n_failed_logins,

@@ -34,7 +34,7 @@ def _sentence(f: Facts) -> str:
     timeout = "" if f.session_timeout_ms is None else f", its session timeout is {f.session_timeout_ms} ms"
     died = "; it ended without leaving" if f.client_end == "died" else ""
     return (
-        f"Group {f.group_id} went on without {client(f.client_id, f.client_ip)} at {f.begin(f.first_ns)}: it sent "
+        f"Group {f.group_id} continued without {client(f.client_id, f.client_ip)} at {f.begin(f.first_ns)}: it sent "
         f"nothing since {f.at(f.last_seen_ns)}, for {duration(f.silent_ms * 1_000_000)}{timeout}{died}"
     )
 

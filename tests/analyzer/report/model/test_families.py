@@ -95,8 +95,8 @@ def test_a_calm_capture_says_so_and_an_empty_one_does_not() -> None:
     calm = headline_of(facts(), incidents(), (), 3)
     assert (calm.verdict, calm.sentence) == ("none", "Nothing failed that the capture shows.")
     assert calm.details == (
-        "None of 2 clients stalled for 1 s or longer, and no start failed. "
-        "Brokers returned 3 error codes, which made nobody wait that long.",
+        "None of 2 clients stalled for 1 s or longer, and no start failed. Brokers returned 3 error codes; no "
+        "client waited that long because of them.",
     )
     empty = headline_of(facts(no_kafka="the capture has no packets"), incidents(), (), 0)
     assert (empty.verdict, empty.sentence, empty.details) == ("unknown", "The capture has no packets.", ())

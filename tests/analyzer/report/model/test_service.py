@@ -88,5 +88,5 @@ def test_each_form_shows_them_and_keeps_names_as_text(sections: Sections) -> Non
     text = "\n".join(one for part in parts for one in part)
     assert "\x1b" not in page + text
     assert "a\\x7cb" in text
-    for heading in ("## Service levels", "## Racks", "## How clients come in"):
+    for heading in ("## Service levels", "## Racks", "## How clients connect"):
         assert heading in text

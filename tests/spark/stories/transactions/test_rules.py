@@ -106,7 +106,7 @@ def test_hanging_is_an_error_until_the_coordinator_ends_it(found: list[Row]) -> 
     dead, slow = about(found, "hanging_transaction", "dead"), about(found, "hanging_transaction", "slow")
     assert (dead["severity"], slow["severity"]) == ("error", "warning")
     assert dead["first_ns"] == NOON + SECOND
-    assert "went away at 00:02.000 (22:13:21.000 UTC)" in dead["sentence"]
+    assert "ended at 00:02.000 (22:13:21.000 UTC)" in dead["sentence"]
     assert "2 read_committed consumers waited" in dead["sentence"]
     assert "the coordinator aborted it at 00:11.000" in slow["sentence"]
     assert "(now 9000)" in slow["advice"]

@@ -127,9 +127,9 @@ def _nothing_failed(facts: Facts, n_errors: int) -> list[str]:
 
 def _calm(facts: Facts, n_errors: int) -> str:
     n_clients = facts.n_clients
-    errors = f" Brokers returned {count(n_errors, 'error code')}, which made nobody wait that long." if n_errors else ""
+    errors = f" Brokers returned {count(n_errors, 'error code')}; no client waited that long because of them."
     still = f"stalled for {limit_text(facts.stall_ms)} or longer"
-    return f"None of {count(n_clients, 'client')} {still}, and no start failed.{errors}"
+    return f"None of {count(n_clients, 'client')} {still}, and no start failed.{errors if n_errors else ''}"
 
 
 def _incidents(incidents: Incidents) -> str:

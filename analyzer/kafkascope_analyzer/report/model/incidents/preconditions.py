@@ -63,7 +63,7 @@ def missing_tables(dataset: Dataset) -> tuple[str, ...]:
 def missing_sentence(tables: tuple[str, ...]) -> str:
     """Returns the report's sentence about missing tables."""
     which = f"{'table' if len(tables) == 1 else 'tables'} {', '.join(tables)}"
-    return f"The dataset lacks the {which}: what they show is missing here. `kafkascope analyze` makes it anew."
+    return f"The dataset lacks the {which}: what they show is missing here. `kafkascope analyze` makes it again."
 
 
 def _sum(dataset: Dataset, table: Table, column: str) -> int:

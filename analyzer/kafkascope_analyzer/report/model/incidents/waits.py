@@ -27,7 +27,7 @@ _SERVICES = {
     "produce": "produce to {subject}",
     "consume": "fetch from {subject}",
     "commit": "commit offsets of {subject}",
-    "membership": "a place in {subject}",
+    "membership": "membership in {subject}",
     "transaction": "{subject}",
     "metadata": "metadata",
     "admin": "an admin request",
@@ -121,7 +121,7 @@ def what_waited(stall: Stall) -> str:
     if stall.topic is not None:
         subject = safe(stall.topic) + ("" if stall.partition is None else f"-{stall.partition}")
     elif stall.claimed:
-        subject = "an encrypted topic (claimed)"
+        subject = "an encrypted topic (inferred)"
     elif stall.transactional_id is not None:
         subject = f"transactional id {safe(stall.transactional_id)}"
     service = _SERVICES.get(stall.kind, "{subject}").format(subject=subject or "an unknown subject")

@@ -55,9 +55,9 @@ def _sentence(f: Facts) -> str:
     sizes = size(f.most_bytes) if f.least_bytes == f.most_bytes else f"{size(f.least_bytes)} to {size(f.most_bytes)}"
     so_far = "" if f.n_taken else f"; it took no other response to {f.api_name} meanwhile"
     return (
-        f"{client(f.client_id, f.client_ip)} closed {counted(f.n, 'connection')} to {node(f.node_id, f.server)} in the "
-        f"middle of a response to {f.api_name}, from {f.begin(f.first_ns)} to {f.at(f.last_ns)}: {_how(f)}. The "
-        f"responses have {sizes}{so_far}. Then it asked for the same again"
+        f"{client(f.client_id, f.client_ip)} closed {counted(f.n, 'connection')} to {node(f.node_id, f.server)} in "
+        f"the middle of a response to {f.api_name}, from {f.begin(f.first_ns)} to {f.at(f.last_ns)}: {_how(f)}. The "
+        f"responses have {sizes}{so_far}. Then it sent the same request again"
     )
 
 
@@ -79,10 +79,10 @@ def _advice(f: Facts) -> str:
 
 def _too_large(libraries: Collection[str]) -> str:
     return (
-        "The broker and the network are well: the client does not take responses of that size. Raise its limit "
-        "(librdkafka: receive.message.max.bytes, which has to be above fetch.max.bytes by 512 and above the largest "
-        f"batch of the topic), or let it ask for less at once ({setting('fetch_max', libraries)}; the first batch "
-        "comes whole, however large it is)."
+        "The broker and the network are not the cause: the client does not take responses of that size. Raise its "
+        "limit (librdkafka: receive.message.max.bytes, which has to be above fetch.max.bytes by 512 and above the "
+        f"largest batch of the topic), or let it ask for less at once ({setting('fetch_max', libraries)}; the first "
+        "batch comes whole, however large it is)."
     )
 
 

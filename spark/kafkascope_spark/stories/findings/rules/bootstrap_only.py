@@ -65,9 +65,9 @@ def _some_only_ask(tables: Tables) -> bool:
 
 def _sentence(f: Facts) -> str:
     return (
-        f"{client(f.client_id, f.client_ip)} ({f.kind}) asked {listed(f.servers)} where to go {f.n} times "
-        f"({', '.join(f.apis)}) in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)} on, was answered, and "
-        "never went there"
+        f"{client(f.client_id, f.client_ip)} ({f.kind}) asked {listed(f.servers)} for brokers and coordinators {f.n} "
+        f"times ({', '.join(f.apis)}) in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)} on, got "
+        "answers, and never connected to those servers"
     )
 
 

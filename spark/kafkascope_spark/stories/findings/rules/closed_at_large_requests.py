@@ -52,8 +52,9 @@ def _advice(f: Facts) -> str:
     return (
         f"The server takes no request of that size: lower {sizes} of {client(f.client_id, f.client_ip)} below "
         f"{f.least_bytes} bytes, or raise socket.request.max.bytes of the brokers (default 104857600; a proxy or a "
-        "managed service has a limit of its own, 1 MB in some). What was in these requests is in no log, and the same "
-        "size is cut again each time. The broker and the network are well, and it is no limit of connections."
+        "managed service has a limit of its own, 1 MB in some). What was in these requests is in no log, and the "
+        "same size is cut again each time. The broker and the network are not the cause, nor is a limit of "
+        "connections."
     )
 
 

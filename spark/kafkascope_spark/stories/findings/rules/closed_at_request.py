@@ -79,7 +79,7 @@ def _contrast(f: Facts) -> str:
         return f": it takes {f.api_name} v{f.lowest} to v{f.highest}, as it says in ApiVersions"
     if f.taken:
         return f": it answered {listed([f'{f.api_name} v{version}' for version in f.taken])} meanwhile"
-    return ": it answered others meanwhile" if f.others else "; it answered nobody meanwhile"
+    return ": it answered others meanwhile" if f.others else "; it answered no such request meanwhile"
 
 
 def _advice(f: Facts) -> str:
@@ -93,14 +93,14 @@ def _advice(f: Facts) -> str:
 
 
 _OUTSIDE = (
-    "The client asks this broker in a version that it does not have: it asked another broker for its versions, or none "
-    "(brokers of several releases in one cluster, as during an upgrade; a version that is set by hand). Bring all "
-    "brokers to one release, or use a library that asks each broker (ApiVersions on every connection); until then "
-    "remove a fixed version from its settings, or set it to what the oldest broker takes. It is no limit of "
-    "connections, and the broker does not fail."
+    "The client asks this broker in a version that it does not have: it asked another broker for its versions, or "
+    "none (brokers of several releases in one cluster, as during an upgrade; a version that is set by hand). Bring "
+    "all brokers to one release, or use a library that asks each broker (ApiVersions on every connection); until "
+    "then remove a fixed version from its settings, or set it to what the oldest broker takes. A limit of "
+    "connections is not the cause, and the broker does not fail."
 )
 _HELLO = (
-    "A broker of Kafka answers a version of ApiVersions that it does not know with UNSUPPORTED_VERSION and the "
+    "A Kafka broker answers a version of ApiVersions that it does not know with UNSUPPORTED_VERSION and the "
     "versions that it has (KIP-35, KIP-511): a server that closes the connection is older than Kafka 0.10, or a "
     "gateway that does not do this. Upgrade it; until then let the client ask in a version that it takes, or not at "
     "all (librdkafka: api.version.request=false with broker.version.fallback, an older release of the library)."

@@ -42,10 +42,10 @@ def _sentence(f: Facts) -> str:
 def _advice(f: Facts) -> str:
     wait = setting("fetch_wait", f.libraries) or "the longest wait of Fetch"
     return (
-        f"The same time each time is the timeout of something between the two, as a load balancer or a proxy (timeout "
-        f"client and timeout server of HAProxy): let {wait}, now {f.max_wait_ms} ms, be far below "
-        f"{duration(f.silent_ns)}, or raise that timeout. The broker and the client are well, and no record is lost: "
-        "the client connects again and asks for the same offset."
+        "The same time each time is the timeout of something between the two, as a load balancer or a proxy "
+        f"(timeout client and timeout server of HAProxy): let {wait}, now {f.max_wait_ms} ms, be far below "
+        f"{duration(f.silent_ns)}, or raise that timeout. The broker and the client are not the cause, and no record "
+        "is lost: the client connects again and asks for the same offset."
     )
 
 

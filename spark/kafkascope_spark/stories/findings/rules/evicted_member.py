@@ -85,17 +85,20 @@ def _cause(f: Facts) -> str:
         return "the capture begins after that"
     silence = f"it sent nothing for {duration(f.silent_ns)}"
     if f.n_meanwhile:
-        silence = f"it sent no heartbeat for {duration(f.silent_ns)}, and {counted(f.n_meanwhile, 'other request')}"
+        silence = (
+            f"it sent no heartbeat for {duration(f.silent_ns)}, although it sent "
+            f"{counted(f.n_meanwhile, 'other request')}"
+        )
     if f.session_ms is None:
-        return f"the last request of it that succeeded was {duration(f.silent_ns)} before"
+        return f"its last successful request was {duration(f.silent_ns)} before"
     if _was_held(f):
         held = f"its requests had waited in the broker for up to {duration(f.held_us * 1_000)}"
-        return f"{held}, behind another response on the same connection; its session timeout is {f.session_ms} ms"
+        return f"{held}, behind another response on the same connection (session timeout: {f.session_ms} ms)"
     if _session_timed_out(f):
-        return f"{silence}, its session timeout is {f.session_ms} ms"
+        return f"{silence} (session timeout: {f.session_ms} ms)"
     limit = "" if f.poll_ms is None else f" ({f.poll_ms} ms)"
     last = f"its last request was {duration(f.silent_ns)} before"
-    return f"{last}, so it was its rebalance that took longer than it allows{limit}"
+    return f"{last}, so that it took longer to join the rebalance than is allowed{limit}"
 
 
 def _was_held(f: Facts) -> bool:
@@ -112,12 +115,12 @@ def _advice(f: Facts) -> str:
     if f.session_ms is not None and _was_held(f):
         return (
             f"Lower {setting('fetch_wait', f.libraries)} far below the session timeout, or let the library use a "
-            "connection of its own for the group's coordinator: heartbeats wait behind the Fetch (behind_long_poll)."
+            "separate connection for the group's coordinator: heartbeats wait behind the Fetch (behind_long_poll)."
         )
     if f.session_ms is None and f.n >= limit.ASKED_AGAIN:
         return (
-            "Restart it: it takes another member id, and joins as a new member. It was told so again and again: after "
-            "this error a member joins again at once, and what it was silent for is not what keeps it out."
+            "Restart it: it gets another member id, and joins as a new member. It got this error again and again: "
+            "after it a member has to join again at once. Its silence is not the cause."
         )
     if f.session_ms is None:
         return _silent(f.libraries)
@@ -132,9 +135,9 @@ def _without_heartbeat(f: Facts) -> str:
     """What to change where the process ran, and sent heartbeats too rarely."""
     return (
         "Its process, host and network worked: it sent other requests meanwhile. Lower "
-        f"{setting('heartbeat_interval', f.libraries)} to a third of {setting('session_timeout', f.libraries)}"
-        f"{now(f.session_ms)}. Where it is that low already, the library sends heartbeats only while the application "
-        "polls, or has lost the thread that sends them: upgrade it."
+        f"{setting('heartbeat_interval', f.libraries)} to a third of "
+        f"{setting('session_timeout', f.libraries)}{now(f.session_ms)}. Where it is that low already, the library "
+        "sends heartbeats only while the application polls, or its heartbeat thread has ended: upgrade it."
     )
 
 

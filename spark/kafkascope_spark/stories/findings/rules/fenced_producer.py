@@ -61,9 +61,11 @@ RULE = Rule(
     "transaction of the first and bumps the producer's epoch: whatever the first sends after that is refused, and it "
     "has to be closed. If it happens once, an instance was thought dead (a zombie) or a restart overlapped; if the two "
     "do it by turns, they stop each other for good: then it is an error.",
-    looks_at="InitProducerId of another client instance while a transaction is open whose client is still there; "
-    "requests with the old epoch (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED) after that. A successor of a client that "
-    "went away is none.",
+    looks_at=(
+        "InitProducerId of another client instance while a transaction is open whose client is still there; "
+        "requests with the old epoch (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED) after that. The successor of a "
+        "client that ended is left out."
+    ),
     advice="Give each running producer a transactional id of its own, or end the old instance before the new one "
     "begins.",
     sources=("KIP-98", "KIP-588", "org.apache.kafka.clients.producer.internals.TransactionManager"),

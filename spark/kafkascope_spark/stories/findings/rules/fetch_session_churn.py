@@ -57,7 +57,7 @@ def _sentence(f: Facts) -> str:
     if not f.wasteful:
         asked = f"{_names(f.clients)} had to ask {server} for a new fetch session {times(f.n)}"
         return f"{asked} {when}: it gave them none that lasts"
-    lost = f". {_names(f.clients)} began anew too, {times(f.n - f.n_wasted)}" if f.clients else ""
+    lost = f". {_names(f.clients)} began again too, {times(f.n - f.n_wasted)}" if f.clients else ""
     return (
         f"{_names(f.wasteful)} asked {server} for a new fetch session {times(f.n_wasted)} {when}: it got one, did not "
         f"use it, and asked for the next{lost}"
@@ -73,10 +73,10 @@ _MORE_ROOM = (
     "followers that fetch from one; look for clients that open connections again and again."
 )
 _UPGRADE = (
-    "The broker has room, and nobody waits. Update the library of the client that uses no session that it gets, or let "
-    "it ask for none (session epoch -1): each of its sessions takes a place in the broker's cache "
+    "The broker has room, and no client waits. Update the library of the client that does not use the sessions that "
+    "it gets, or let it ask for none (session epoch -1): each of its sessions takes a place in the broker's cache "
     "(max.incremental.fetch.session.cache.slots, default 1000) from other clients, whose Fetch then names all "
-    "partitions again. A larger cache is filled just so."
+    "partitions again. A larger cache would fill up in the same way."
 )
 DETECTOR = Detector(
     reads={"session_beginners": _SESSION_BEGINNERS},
@@ -92,11 +92,14 @@ RULE = Rule(
     meaning="With a fetch session a consumer names only the partitions that changed. A broker whose cache of sessions "
     "is full gives none, or drops one that was not used for a while; then each Fetch names all partitions, and so does "
     "its answer. A client that asks for a new session with each Fetch fills the cache.",
-    looks_at=f"Fetch with session epoch 0, which asks for a new session, {limit.SESSIONS_BEGUN} times or more on one "
-    f"connection. A healthy consumer asks once on each; one that gets {FORGOTTEN} asks again. Brokers' own fetches, "
-    "and clients that use no sessions (epoch -1, as librdkafka) are left out. A client that got a session, and asks "
-    "for another one in its next Fetch without an error in between, is named as the one that wastes them; one that "
-    "used its session, lost it by no error and begins anew, as after a rebalance, is left out.",
+    looks_at=(
+        f"Fetch with session epoch 0, which asks for a new session, {limit.SESSIONS_BEGUN} times or more on one "
+        f"connection. A healthy consumer asks once on each; one that gets {FORGOTTEN} asks again. Brokers' own "
+        "fetches, and clients that use no sessions (epoch -1, as librdkafka) are left out. A client that got a "
+        "session, and asks for another one in its next Fetch without an error in between, is named as the one that "
+        "wastes them; one that used its session, lost it by no error and begins again, as after a rebalance, is "
+        "left out."
+    ),
     advice=f"{_MORE_ROOM} {_UPGRADE}",
     sources=("KIP-227", "org.apache.kafka.server.FetchSession", "org.apache.kafka.clients.FetchSessionHandler"),
     detectors=(DETECTOR,),

@@ -66,10 +66,10 @@ def _sentence(f: Facts) -> str:
 
 def _advice(f: Facts) -> str:
     return (
-        f"The client does as it should: it asks again when it is answered. A broker of Kafka holds such a Fetch for "
-        f"{setting('fetch_wait', f.libraries)}, or until records come: upgrade the server or proxy that does not, or "
-        "report it there. Until then it costs processor time and traffic on both sides, and no setting of the client "
-        "lowers it."
+        "The client is not the cause: it sends the next Fetch after each response. A Kafka broker holds such a "
+        f"Fetch for {setting('fetch_wait', f.libraries)}, or until records come: upgrade the server or proxy that "
+        "does not, or report it there. Until then it costs processor time and traffic on both sides, and no setting "
+        "of the client lowers it."
     )
 
 

@@ -65,7 +65,7 @@ def _sentence(f: Facts) -> str:
     if f.n_others and f.others_us is not None:
         waited = duration(f.others_us * 1_000)
         others = f"; {counted(f.n_others, 'other client')} waited for up to {waited}, and got theirs"
-    twice = ". What it asked for was done each time: records are written again with each try" if _writes(f) else ""
+    twice = ". The broker carried out the request each time: each retry writes the records again" if _writes(f) else ""
     return (
         f"{client(f.client_id, f.client_ip)} closed {counted(f.n, 'connection')} to {node(f.node_id, f.server)} "
         f"{duration(f.patience_ns)} (median) after {f.api_name}, from {f.begin(f.first_ns)} on, and the answers came "
@@ -92,12 +92,12 @@ def _texts(
     above = "" if took_ns is None else f" above the {duration(took_ns)} that the answers take"
     twice = (
         "Set enable.idempotence=true, so that what is sent again is written once; look for records that are there "
-        "twice. Why the broker takes so long with acks=all: its followers, and its disk. "
+        "twice. With acks=all the broker may take so long because of its followers or its disk. "
     )
     return (
-        f"The broker and the network work: raise {setting('request_timeout', libraries, defaults=True)} of the client"
-        f"{now}{above}. {twice if writes else ''}A connection that is given up costs the next one its handshake, and "
-        "the broker the work of what nobody reads."
+        f"The broker and the network work: raise {setting('request_timeout', libraries, defaults=True)} of the "
+        f"client{now}{above}. {twice if writes else ''}Each closed connection costs another handshake, and the "
+        "broker work for responses that are not read."
     )
 
 
@@ -147,10 +147,10 @@ def _handshake_sentence(f: Facts) -> str:
 def _handshake_advice(f: Facts) -> str:
     above = "" if f.took_us is None else f" above the {duration(f.took_us * 1_000)} that handshakes take"
     return (
-        f"Raise the time that this client gives a connection to come about{above}: connectionTimeout of kafkajs "
-        "(default 1000 ms, with TLS in it), socket.connection.setup.timeout.ms of Java and librdkafka. The "
-        "certificates are not what fails. Why the server takes so long: many new connections at once, its processor, "
-        "or a limit of new connections a second (max.connection.creation.rate)."
+        f"Raise the time in which this client has to connect{above}: connectionTimeout of kafkajs (default 1000 ms, "
+        "with TLS in it), socket.connection.setup.timeout.ms of Java and librdkafka. The certificates are not the "
+        "cause. The server may take so long because of many new connections at once, its processor, or a limit of "
+        "new connections a second (max.connection.creation.rate)."
     )
 
 

@@ -54,7 +54,7 @@ def _which(f: Facts) -> str:
 def _left_open(f: Facts) -> str:
     if f.left_ns is None:
         return " kept a transaction open for longer than its timeout, that of"
-    return f" went away at {f.begin(f.left_ns)} and left a transaction open, that of"
+    return f" ended at {f.begin(f.left_ns)} and left a transaction open, that of"
 
 
 def _advice(f: Facts) -> str:
@@ -74,9 +74,9 @@ def _advice(f: Facts) -> str:
 def _too_slow(libraries: Collection[str], now: str = "") -> str:
     longer = setting("transaction_timeout", libraries) or "the transaction's timeout"
     return (
-        f"The producer was there, and slower than its timeout: let it commit more often (less work in a transaction), "
-        f"or raise {longer}{now}, at most to transaction.max.timeout.ms of the brokers. What it wrote in such a "
-        "transaction is aborted, and it is refused until it begins anew (InitProducerId): write it again."
+        "The producer was running, and slower than its timeout: let it commit more often (less work in a "
+        f"transaction), or raise {longer}{now}, at most to transaction.max.timeout.ms of the brokers. What it wrote "
+        "in such a transaction is aborted, and it is refused until it calls InitProducerId again: write it again."
     )
 
 
@@ -89,7 +89,7 @@ DETECTOR = Detector(
 )
 RULE = Rule(
     name="hanging_transaction",
-    title="A transaction stays open after its client went away, or for longer than its timeout",
+    title="A transaction stays open after its client ended, or for longer than its timeout",
     severity="error",
     meaning="Consumers of committed data cannot read past the first record of an open transaction. The coordinator "
     "aborts it when the producer's transaction timeout is over (it looks every "
@@ -99,9 +99,11 @@ RULE = Rule(
     "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not "
     "in the capture); or the coordinator wrote abort markers that no EndTxn asked for. Markers that it writes to "
     "partitions which it leads itself go over its loopback: no capture of the network has them.",
-    advice=f"Of a producer that went away: lower {setting('transaction_timeout')} so that the coordinator aborts "
-    "sooner what it leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then "
-    f"abort. {_too_slow(())}",
+    advice=(
+        f"If the producer ended: lower {setting('transaction_timeout')} so that the coordinator aborts sooner what "
+        "it leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then abort. "
+        f"{_too_slow(())}"
+    ),
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
     detectors=(DETECTOR,),
     follows=Follows(kinds=BROKER_FAILURES | {"client", "client_died"}),

@@ -58,10 +58,10 @@ def _sentence(f: Facts) -> str:
 def _advice(f: Facts) -> str:
     names = [setting(concept, f.libraries, defaults=True) for concept in ("fetch_min", "fetch_wait")]
     return (
-        f"Brokers, network and lag are well. Where records are to come sooner, lower "
-        f"{listed([name for name in names if name])} of "
-        f"{client(f.client_id, f.client_ip)} (now {f.min_bytes} bytes and {f.max_wait_ms} ms): brokers answer as soon "
-        "as one of the two is reached. A consumer that gathers large batches on purpose needs nothing."
+        "Brokers and network are not the cause. If records should arrive sooner, lower "
+        f"{listed([name for name in names if name])} of {client(f.client_id, f.client_ip)} (now {f.min_bytes} bytes "
+        f"and {f.max_wait_ms} ms): brokers answer as soon as one of the two is reached. If the consumer collects "
+        "large batches on purpose, change nothing."
     )
 
 
@@ -74,7 +74,7 @@ RULE = Rule(
     looks_at=f"Fetch with max_wait_ms of {limit.HELD_MS} or more that brokers answered when that was over, with "
     f"records of fewer bytes than min_bytes, {limit.HELD} times or more on one connection. Consumers that find nothing "
     "wait as long, and are left out; so is who waits for less, as with the defaults of clients.",
-    advice="Lower fetch.min.bytes or fetch.max.wait.ms of the consumer, unless it gathers large batches on purpose.",
+    advice="Lower fetch.min.bytes or fetch.max.wait.ms of the consumer, unless it collects large batches on purpose.",
     sources=("fetch.min.bytes and fetch.max.wait.ms of the consumer settings", "org.apache.kafka.server.purgatory"),
     detectors=(
         Detector(

@@ -52,12 +52,12 @@ def _sentence(f: Facts) -> str:
 
 
 _ADVICE = (
-    "The network is well, and what others ask is answered. A broker of Kafka answers a version of ApiVersions that it "
-    "does not know (KIP-35, KIP-511): a proxy or a gateway that cannot read the newer one, or the answer to it, drops "
-    "it and keeps the connection. Look in its log, and upgrade it; until then let the client ask in a version that "
-    "others use (an older release of its library; kgo.MaxVersions, librdkafka's api.version.request=false). Where "
-    "others had all connected before: see whether a new connection of any client is served. Longer timeouts do not "
-    "help."
+    "The network is not the cause, and requests of others are answered. A Kafka broker answers a version of "
+    "ApiVersions that it does not know (KIP-35, KIP-511): a proxy or a gateway that cannot read the newer one, or "
+    "the answer to it, drops it and keeps the connection. Look in its log, and upgrade it; until then let the "
+    "client ask in a version that others use (an older release of its library; kgo.MaxVersions, librdkafka's "
+    "api.version.request=false). Where others had all connected before: see whether a new connection of any client "
+    "is served. Longer timeouts do not help."
 )
 RULE = Rule(
     name="hello_not_answered",

@@ -46,9 +46,9 @@ def _sentence(f: Facts) -> str:
 def _advice(f: Facts) -> str:
     return (
         f"Let {client(f.client_id, f.client_ip)} ask more rarely (the interval of an exporter or of its refresh; "
-        f"{setting('metadata_age', f.libraries)} in clients), or for the topics alone that it uses (a filter for "
-        "topics, no subscription by pattern, no listing of topics as a health check). Brokers make such an answer anew "
-        "each time."
+        f"{setting('metadata_age', f.libraries)} in clients), or only for the topics that it uses (a filter for "
+        "topics, no subscription by pattern, no listing of topics as a health check). Brokers compute such a "
+        "response for each request."
     )
 
 
@@ -61,7 +61,7 @@ RULE = Rule(
     looks_at=f"Metadata responses of {limit.LARGE_METADATA_BYTES // 1000} kB or more to one client id and address: "
     f"{limit.LARGE_METADATA} or more, {limit.LARGE_METADATA_APART_S} s or less from one to the next on average. "
     "Brokers are left out.",
-    advice="Let it ask more rarely, or for the topics alone that it uses.",
+    advice="Let it ask more rarely, or only for the topics that it uses.",
     sources=("metadata.max.age.ms of the client settings", "org.apache.kafka.common.requests.MetadataRequest"),
     detectors=(
         Detector(

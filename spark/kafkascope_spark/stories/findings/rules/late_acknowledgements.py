@@ -35,8 +35,8 @@ def _sentence(f: Facts) -> str:
     held = "" if f.held_ns is None else f"it had them for {duration(f.held_ns)} (median), and "
     return (
         f"{client(f.client_id, f.client_ip)} in share group {f.group_id} acknowledged records {times(f.n)} that were "
-        f"no longer its own (INVALID_RECORD_STATE), first at {f.begin(f.first_ns)}: {held}its lock on them{lock}, was "
-        "over. The broker gives such records to a consumer again: what it had done with them is done twice"
+        f"no longer its own (INVALID_RECORD_STATE), first at {f.begin(f.first_ns)}: {held}its lock on them{lock}, "
+        "was over. The broker gives such records to a consumer again: their processing is repeated"
     )
 
 

@@ -48,10 +48,10 @@ def _sentence(f: Facts) -> str:
 
 
 _ADVICE = (
-    "Update the client's library, or report it there with these packets: what is on its way has to be answered before "
-    "SaslHandshake, and nothing else may be sent until the authentication is over (KIP-368). Credentials and brokers "
-    "are well. Until then a longer connections.max.reauth.ms of the brokers (0: never) makes it rarer; a token that "
-    "expires sooner shortens the session all the same."
+    "Update the client's library, or report it there with these packets: what is on its way has to be answered "
+    "before SaslHandshake, and nothing else may be sent until the authentication is over (KIP-368). Credentials and "
+    "brokers are not the cause. Until then a longer connections.max.reauth.ms of the brokers (0: never) makes it "
+    "rarer; a token that expires sooner shortens the session all the same."
 )
 RULE = Rule(
     name="login_interrupted",

@@ -150,9 +150,12 @@ RULE = Rule(
     name="lost_offsets",
     title="Offsets that a group had committed are gone",
     severity="warning",
-    meaning="A consumer asks where its group has got to (OffsetFetch), and is told that nothing is committed, although "
-    "the group had committed before. It begins at the end of the log that auto.offset.reset names: it reads records "
-    "again (earliest), or never reads what came since its last commit (latest). No error tells so.",
+    meaning=(
+        "A consumer asks for the committed offsets of its group (OffsetFetch), and the response says that nothing "
+        "is committed, although the group had committed before. It begins at the end of the log that "
+        "auto.offset.reset names: it reads records again (earliest), or never reads what came since its last commit "
+        "(latest). No error reports that."
+    ),
     looks_at="OffsetFetch that finds no offset for a partition of which the capture has an earlier commit that was "
     "accepted, or an earlier OffsetFetch that found one; the Fetch of the same client after it says where it began, "
     f"within {limit.RESET_AFTER_MS / 1000:g} s; OffsetDelete in between says who deleted it. A consumer that begins "

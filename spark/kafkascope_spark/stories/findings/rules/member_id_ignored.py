@@ -29,7 +29,7 @@ select each.* from each left anti join joined using (client_instance_id, group_i
 
 def _sentence(f: Facts) -> str:
     return (
-        f"{client(f.client_id, f.client_ip)} never got into group {f.group_id}: the coordinator gave it a member id "
+        f"{client(f.client_id, f.client_ip)} never joined group {f.group_id}: the coordinator gave it a member id "
         f"and asked it to join with that ({NEEDED}) {times(f.n)} within {duration(f.last_ns - f.first_ns)} from "
         f"{f.begin(f.first_ns)}, and it sent JoinGroup without one again"
     )
@@ -39,14 +39,19 @@ RULE = Rule(
     name="member_id_ignored",
     title="A client does not take the member id that it is given",
     severity="error",
-    meaning="A coordinator answers the first JoinGroup of a new member with MEMBER_ID_REQUIRED and an id, which is no "
-    "failure. A client that takes it for one, and begins anew without that id, never gets into its group, and reads "
-    "nothing.",
+    meaning=(
+        "A coordinator answers the first JoinGroup of a new member with MEMBER_ID_REQUIRED and an id, which is no "
+        "failure. A client that takes it for one, and begins again without that id, never joins its group, and "
+        "reads nothing."
+    ),
     looks_at=f"JoinGroup with {NEEDED}, {limit.MEMBER_IDS} times or more for a client and a group, where no JoinGroup "
     "of the client for that group succeeded.",
-    advice="The brokers are well, and no setting is missing: since JoinGroup version 4 (KIP-394) a new member is given "
-    "its id by an error, and has to send JoinGroup once more with it. Update the client's library, or report that to "
-    "those who make it; with group.instance.id (a static member) the coordinator asks for no second request.",
+    advice=(
+        "The brokers are not the cause, and no setting is missing: since JoinGroup version 4 (KIP-394) a new member "
+        "gets its id with an error, and has to send JoinGroup again with it. Update the client's library, or report "
+        "that to its maintainers; with group.instance.id (a static member) the coordinator asks for no second "
+        "request."
+    ),
     sources=("KIP-394", "org.apache.kafka.common.errors.MemberIdRequiredException"),
     detectors=(
         Detector(

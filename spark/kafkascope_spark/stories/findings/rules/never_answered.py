@@ -60,18 +60,19 @@ def _host_waits_again(tables: Tables) -> bool:
 
 def _sentence(f: Facts) -> str:
     return (
-        f"{node(f.node_id, f.server)} never answered {f.api_name} of {client(f.client_id, f.client_ip)}, asked "
+        f"{node(f.node_id, f.server)} never answered {f.api_name} of {client(f.client_id, f.client_ip)}, sent "
         f"{times(f.n)} from {f.begin(f.first_ns)} to {f.at(f.last_ns)}, while it answered "
         f"{counted(f.n_others, 'other request')} on the same connections. The client waited for "
-        f"{duration(f.waited_ns)} or longer each time, closed the connection and began anew"
+        f"{duration(f.waited_ns)} or longer each time, closed the connection and began again"
     )
 
 
 def _advice(f: Facts) -> str:
     return (
-        f"The client and the network are well. Look in the log of {node(f.node_id, f.server)} for what became of "
-        f"{f.api_name}: an exception in its handler, or storage that does not respond; and at a proxy between the two, "
-        "or a server that is not Apache Kafka and does not implement it. Longer timeouts do not help."
+        f"The client and the network are not the cause. Look in the log of {node(f.node_id, f.server)} for what "
+        f"became of {f.api_name}: an exception in its handler, or storage that does not respond; and at a proxy "
+        "between the two, or a server that is not Apache Kafka and does not implement it. Longer timeouts do not "
+        "help."
     )
 
 

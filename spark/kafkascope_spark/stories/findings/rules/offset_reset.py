@@ -95,7 +95,7 @@ def _sentence(f: Facts) -> str:
 
 def _move(f: Facts) -> str:
     old, new, policy = f.move["old_offset"], f.move["new_offset"], f.move["policy"]
-    moved = f"went on at {new}" if old is None else f"went from offset {old} to {new}"
+    moved = f"continued at {new}" if old is None else f"went from offset {old} to {new}"
     return f"{f.topic}-{f.move['partition']} {moved}{'' if policy is None else f' ({policy})'}"
 
 
@@ -143,14 +143,13 @@ def _deleted(libraries: Collection[str]) -> str:
 def _beyond(f: Facts) -> str:
     group = "GROUP" if f.group_id is None else shlex.quote(f.group_id)
     return (
-        "The log ends before the offset that was committed: the topic was deleted and made again, its end was lost in "
-        "an unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Find out which "
-        "before offsets are set anew, with the group stopped: --to-earliest reads all records that are left once more; "
-        "--to-latest skips all records that are there and were not read, and the group never gets them. Without "
-        "--execute the command only shows what it would do: kafka-consumer-groups.sh --bootstrap-server BROKER:9092 "
-        f"--group {group} --topic {shlex.quote(f.topic)} --reset-offsets --to-earliest "
-        f"({SECURED}); "
-        f"{setting('offset_reset', f.libraries)} decides where it goes on without."
+        "The log ends before the offset that was committed: the topic was deleted and created again, its end was "
+        "lost in an unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Find "
+        "out which of these it was before you reset offsets, with the group stopped: --to-earliest reads all "
+        "remaining records again; --to-latest skips all records that were not read yet, and the group never gets "
+        "them. Without --execute the command only shows what it would do: kafka-consumer-groups.sh "
+        f"--bootstrap-server BROKER:9092 --group {group} --topic {shlex.quote(f.topic)} --reset-offsets "
+        f"--to-earliest ({SECURED}); {setting('offset_reset', f.libraries)} decides where it goes on without."
     )
 
 
@@ -167,9 +166,11 @@ RULE = Rule(
     severity="error",
     meaning="The offset that a consumer fetches is not in the log. By its reset policy it continues at the earliest "
     "or latest offset: records are skipped, which is an error, or read twice.",
-    looks_at=f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
-    "that it says nothing: a follower that lags answers the same, and the consumer asks the leader. Where it went on "
-    "is the offset of the next Fetch: some clients look up both ends of the log.",
+    looks_at=(
+        f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
+        "that it says nothing: a follower that lags answers the same, and the consumer asks the leader. The offset "
+        "where it continued is that of the next Fetch: some clients look up both ends of the log."
+    ),
     advice=_deleted(()),
     sources=(
         "KIP-392",

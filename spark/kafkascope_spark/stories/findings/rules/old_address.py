@@ -43,17 +43,17 @@ from tries t join told on told.client_instance_id = t.client_instance_id and tol
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} tried to connect to {f.server} {times(f.n)} in "
-        f"{duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, and nobody is served there any more: "
+        f"{duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, and no client is served there any more: "
         f"{broker(f.node_id)} is at {f.new_ip} now, where it serves others, and Metadata said so to the client "
         f"{times(f.n_told)}, first at {f.at(f.told_ns)}"
     )
 
 
 _ADVICE = (
-    "The broker and the network are well: a broker that keeps its id came back with another address. Restart the "
-    "client, and update its library, which has to connect to the address that Metadata names and to forget the old one "
-    "for the same node id. Nothing was accepted or read of what that node leads meanwhile; see what the client still "
-    "has to write."
+    "The broker and the network are not the cause: a broker that keeps its id came back with another address. "
+    "Restart the client, and update its library, which has to connect to the address that Metadata names and to "
+    "forget the old one for the same node id. Nothing was accepted or read of what that node leads meanwhile; see "
+    "what the client still has to write."
 )
 RULE = Rule(
     name="old_address",

@@ -88,9 +88,9 @@ def _advice(f: Facts) -> str:
 def _busy(libraries: Collection[str]) -> str:
     more = settings(("poll_records", "fetch_max"), libraries)
     return (
-        "Brokers and network are well: the application takes that long for what it gets. See what it does with each "
-        "record (calls to other services, one commit for each), and give the group more members, up to the number of "
-        f"partitions{f'; {more} decide how much it gets at once' if more else ''}."
+        "Brokers and network are not the cause: the application takes that long for what it gets. See what it does "
+        "with each record (calls to other services, one commit for each), and give the group more members, up to "
+        f"the number of partitions{f'; {more} decide how much it gets at once' if more else ''}."
     )
 
 
@@ -101,9 +101,10 @@ def _timed(libraries: Collection[str]) -> str:
     )
     own = f"{librdkafka}." if "librdkafka" in libraries or not libraries else "see its settings for prefetching."
     return (
-        "Brokers and network are well: pauses that are equally long come from a timer of the client, not from work. "
-        f"Look for what limits its fetches: {own} Where it asks for few bytes at once, let it ask for more "
-        f"({settings(('fetch_max',), libraries) or 'the largest size of a Fetch'}, and the limit of each partition)."
+        "Brokers and network are not the cause: pauses that are equally long come from a timer of the client, not "
+        f"from work. Look for what limits its fetches: {own} Where it asks for few bytes at once, let it ask for "
+        f"more ({settings(('fetch_max',), libraries) or 'the largest size of a Fetch'}, and the limit of each "
+        "partition)."
     )
 
 

@@ -63,9 +63,10 @@ def _own_advice(f: Facts) -> str:
         return _advice(f.libraries)
     name = "" if f.assignor is None else f" ({f.assignor})"
     return (
-        f"The same members begin one round after the other, and nobody is thrown out: no timeout is to be raised. "
-        f"Upgrade their library: an assignor{name} that is not content with its own result asks for the next round at "
-        "once, or members join again with each poll. Until then use another assignor in all members (range)."
+        "The same members begin one rebalance after the other, and no member is removed: do not raise timeouts. "
+        f"Upgrade their library: an assignor{name} that is not satisfied with its own result begins the next "
+        "rebalance at once, or members join again with each poll. Until then use another assignor in all members "
+        "(range)."
     )
 
 
@@ -78,7 +79,7 @@ def _advice(libraries: Collection[str]) -> str:
     static = setting("instance_id", libraries)
     restarts = f" For restarts give each member a name of its own ({static})." if static else ""
     return (
-        "See the incident of the group, or evicted_member, first: they say why members are thrown out. Raise "
+        "See the incident of the group, or evicted_member, first: they say why members were removed. Raise "
         f"{timeouts} only where members were silent or polled late;{lower}{restarts}{instead} Keep members from "
         "restarting in a loop."
     )

@@ -21,8 +21,8 @@ REFUSED = {
     "INCONSISTENT_CLUSTER_ID": ("it is of another cluster", _CLUSTER),
     "DUPLICATE_BROKER_REGISTRATION": (
         "a broker with the same node id is registered and alive",
-        "Give each broker a node.id of its own. After a restart without a clean shutdown the former registration goes "
-        "on until broker.session.timeout.ms is over (default 9000): then the broker is let in without a change.",
+        "Give each broker a node.id of its own. After a restart without a clean shutdown the former registration "
+        "goes on until broker.session.timeout.ms is over (default 9000): then the broker can join without a change.",
     ),
     "INVALID_REGISTRATION": (
         "what it registers with does not fit: its log directories, features or listeners",
@@ -58,8 +58,8 @@ def _sentence(f: Facts) -> str:
     said = f'. The controller said: "{f.message.removesuffix(".")}"' if f.message else ""
     return (
         f"The broker at {f.client_ip} was refused {f.api_name} by {f.server} {times(f.n)} ({f.error_name}: "
-        f"{REFUSED[f.error_name][0]}) from {f.begin(f.first_ns)} to {f.at(f.last_ns)}, and was not let in: it serves "
-        f"nobody{said}"
+        f"{REFUSED[f.error_name][0]}) from {f.begin(f.first_ns)} to {f.at(f.last_ns)}, and did not join the cluster: "
+        f"it serves no client{said}"
     )
 
 
@@ -69,7 +69,7 @@ def _advice(error_names: Collection[str]) -> str:
 
 RULE = Rule(
     name="registration_refused",
-    title="A broker is not let into the cluster",
+    title="A broker cannot join the cluster",
     severity="error",
     meaning="A broker registers with the active controller before it serves anybody (KRaft). One that is refused tries "
     "again and again, and its clients and replicas miss it; whoever uses other brokers notices nothing.",

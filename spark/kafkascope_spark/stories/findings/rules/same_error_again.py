@@ -85,9 +85,10 @@ def _text_of(error_name: str) -> str:
 
 _TEXTS = {
     _NOT_CONTROLLER: (
-        "The cluster is well: the client sends this to any broker it likes. Let it send changes of the cluster to "
-        "{target}, and ask for Metadata again after this error: update its library (older releases of several ask the "
-        "broker that they are connected to). Until then the call succeeds by chance, where it lands on the controller."
+        "The cluster is not the cause: the client sends this request to any broker. Let it send changes of the "
+        "cluster to {target}, and ask for Metadata again after this error: update its library (older releases of "
+        "several ask the broker that they are connected to). Until then the call succeeds by chance, where it lands "
+        "on the controller."
     ),
     _LIMIT_REACHED: (
         "Raise group.share.max.share.sessions of the brokers above the number of share consumers, or run fewer of them."

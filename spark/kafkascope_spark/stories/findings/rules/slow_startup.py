@@ -54,9 +54,9 @@ join clients c on s.client_instance_id = c.client_instance_id"""
 
 def _sentence(f: Facts) -> str:
     return (
-        f"{client(f.client_id, f.client_ip)} took {duration(f.total_ms * 1_000_000)} to get going, from "
-        f"{f.begin(f.first_ns)} on; {duration(f.worst['all_us'] * 1_000)} of it for {f.worst['step'].replace('_', ' ')}"
-        f"{_tries(f)}: {_cause(f)}{_others(f)}"
+        f"{client(f.client_id, f.client_ip)} took {duration(f.total_ms * 1_000_000)} to start, from "
+        f"{f.begin(f.first_ns)} on; {duration(f.worst['all_us'] * 1_000)} of it for "
+        f"{f.worst['step'].replace('_', ' ')}{_tries(f)}: {_cause(f)}{_others(f)}"
     )
 
 

@@ -91,8 +91,8 @@ def _outlasts(f: Facts) -> str:
     limit_name = setting("request_timeout", f.libraries, defaults=True)
     return (
         " A broker reads nothing from a client that it mutes: requests that were sent already wait meanwhile, and "
-        f"where {limit_name} is shorter, the client gives them up, connects anew and sends them again (KAFKA-16083). "
-        "The broker and the network are well."
+        f"where {limit_name} is shorter, the client gives them up, connects again and sends them again "
+        "(KAFKA-16083). The broker and the network are not the cause."
     )
 
 

@@ -68,6 +68,6 @@ RULE = Rule(
     "are valid for less than three months, in the last third of that time; an error where they had expired. Those of "
     "TLS 1.3 are encrypted, and need a key log.",
     advice="Renew the certificate before that time.",
-    sources=("RFC 5280", "KIP-226 (keystores are loaded anew)"),
+    sources=("RFC 5280", "KIP-226 (keystores are loaded again)"),
     detectors=(_detector("server"), _detector("client")),
 )

@@ -79,7 +79,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"{which} assigned to none of the {counted(f.n_members, 'member')} of group {f.group_id}, which reads other "
         f"partitions of the topic: {counted(f.n, 'batch', 'batches')} were written there from {f.begin(f.first_ns)} "
-        f"on, for {duration(f.last_ns - f.first_ns)}, and nobody of the group read them"
+        f"on, for {duration(f.last_ns - f.first_ns)}, and no member of the group read them"
     )
 
 
@@ -88,10 +88,10 @@ def _advice(f: Facts) -> str:
     sooner = f" A lower {age} lets it notice sooner." if age else ""
     return (
         "Where partitions were added to the topic: a group assigns them when a member has seen them in Metadata and "
-        f"joins again, which takes up to metadata.max.age.ms, and in some libraries never happens.{sooner} Restart one "
-        f"member, which assigns anew, and upgrade the library of group {f.group_id} where it does not notice by "
-        "itself. Where its position begins at the latest offset then, it skips what was written until now: let it "
-        "begin at the earliest (auto.offset.reset)."
+        f"joins again, which takes up to metadata.max.age.ms, and in some libraries never happens.{sooner} Restart "
+        f"one member, so that the group assigns again, and upgrade the library of group {f.group_id} where it does "
+        "not notice by itself. Where its position begins at the latest offset then, it skips what was written until "
+        "now: let it begin at the earliest (auto.offset.reset)."
     )
 
 
@@ -104,7 +104,7 @@ RULE = Rule(
     looks_at="The last rebalance of a group of which all members are in the capture: partitions of the topics assigned "
     f"there that no member has, to which brokers accepted records for {limit.UNREAD_MS // 1000} s or longer since, and "
     "that no client of the group fetched.",
-    advice="Restart a member, so that the group assigns anew; upgrade a library that does not notice new partitions.",
+    advice="Restart a member, so that the group assigns again; upgrade a library that does not notice new partitions.",
     sources=("org.apache.kafka.clients.consumer.internals.ConsumerCoordinator#rejoinNeededOrPending",),
     detectors=(
         Detector(

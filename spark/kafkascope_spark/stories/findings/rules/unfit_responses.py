@@ -45,7 +45,10 @@ def _sentence(f: Facts) -> str:
 def _advice(f: Facts) -> str:
     look = f"Look at what answers at {f.server}: a proxy or gateway, or a server that is not Apache Kafka."
     if f.message is None:
-        return f"{look} It has to send each correlation id back as it came; clients wait for theirs in vain."
+        return (
+            f"{look} It has to send each correlation id back as it came; clients otherwise wait for responses that "
+            "never come."
+        )
     return (
         f"{look} It answers in the format of another version than that of the request; until that is mended, set "
         "clients to a version that it answers right, where their library lets them."
@@ -56,9 +59,11 @@ RULE = Rule(
     name="unfit_responses",
     title="A server's responses do not fit the requests",
     severity="error",
-    meaning="A client matches responses by correlation id, and reads them in the version that it asked with. What "
-    "answers here breaks that: clients wait until their request times out, or fail to read the response and close the "
-    "connection, and begin anew.",
+    meaning=(
+        "A client matches responses by correlation id, and reads them in the version that it asked with. What "
+        "answers here breaks that: clients wait until their request times out, or fail to read the response and "
+        "close the connection, and begin again."
+    ),
     looks_at="Responses that answer no request of their connection, and responses that do not decode as what was asked "
     f"for, {limit.UNFIT_RESPONSES} times or more for a server, on connections whose begin was captured and of which no "
     "byte is missing.",

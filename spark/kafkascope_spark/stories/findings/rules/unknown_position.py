@@ -105,12 +105,12 @@ def _effect(f: Facts) -> str:
 
 def _advice(libraries: Collection[str], group_id: str | None = None) -> str:
     return (
-        "The brokers are well: such an error is to be answered with the same request once more (with the member epoch "
-        "of the next heartbeat, or at the coordinator that FindCoordinator names), and not as if nothing had been "
-        f"committed. Update the client's library; until then {setting('offset_reset', libraries)}=none stops it "
-        "where it would skip. To read what was skipped, set the offsets back only after you have compared: "
-        f"kafka-consumer-groups.sh --describe for {group_id or 'the group'} shows them; what was processed since "
-        "is read twice then."
+        "The brokers are not the cause: after such an error a client has to send the same request again (with the "
+        "member epoch of the next heartbeat, or at the coordinator that FindCoordinator names), and must not act as "
+        "if nothing had been committed. Update the client's library; until then "
+        f"{setting('offset_reset', libraries)}=none stops it where it would skip. To read what was skipped, set the "
+        "offsets back only after you have compared: kafka-consumer-groups.sh --describe for "
+        f"{group_id or 'the group'} shows them; what was processed since is read twice then."
     )
 
 

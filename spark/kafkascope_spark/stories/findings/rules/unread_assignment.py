@@ -106,7 +106,7 @@ def _advice(f: Facts) -> str:
     return (
         f"Look at whether the application of {client(f.client_id, f.client_ip)} has paused {listed(f.places)}, or "
         "waits for something before it reads; else its library lost it on the way from the assignment to the fetch: "
-        "restart it, which assigns anew, and upgrade the library."
+        "restart it, so that the group assigns again, and upgrade the library."
     )
 
 

@@ -11,7 +11,7 @@ from kafkascope_spark.stories.settings import setting
 BROKER_SESSIONS = frozenset(protocol.name for protocol in PROTOCOLS if protocol.brokers_set_session_timeout)
 """Group protocols whose session timeout is a setting of brokers and groups (KIP-848, KIP-932, KIP-1071)."""
 _LOWER = "hands the partitions of a dead member over sooner"
-_HIGHER = "keeps members in that are silent for so long"
+_HIGHER = "keeps members in the group that are silent for so long"
 _ROUND_MS = 1_000
 """Suggested times are multiples of this."""
 
