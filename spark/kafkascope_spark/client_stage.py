@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
 from kafkascope_spark.exchange import NO_CLUSTER, Batches, batch_of, clusters
-from kafkascope_spark.stories.clients.machine import ClientStories, Owner, Story
+from kafkascope_spark.stories.clients.address import Owner
+from kafkascope_spark.stories.clients.client import Story
+from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_rows
 from kafkascope_spark.stories.job import is_written, passed_on
 from kafkascope_spark.stories.keyed import Origin

@@ -112,7 +112,7 @@ def check_record(part: FailedPart, kind: str, name: str | None = None) -> None:
 def test_a_client_that_fails_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafkascope_spark.stories.clients.machine import Client
+    from kafkascope_spark.stories.clients.client import Client
 
     every = sorted(whole.ids("clients", "client_instance_id"))
     victim = sorted(whole.ids("recoveries", "client_instance_id"))[0]
@@ -145,7 +145,7 @@ def test_a_section_of_a_client_that_fails_costs_no_other_section(
 def test_an_address_that_fails_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kafkascope_spark.stories.clients.machine as module
+    import kafkascope_spark.stories.clients.address as module
 
     addresses = sorted(whole.ids("clients", "client_ip"))
     assert len(addresses) > 1
@@ -205,7 +205,7 @@ def test_an_incident_that_cannot_be_described_costs_no_other(
 def test_a_row_that_no_column_can_hold_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kafkascope_spark.stories.clients.machine as module
+    import kafkascope_spark.stories.clients.client as module
 
     def row_of(*args: Any) -> ClientRow:
         row: ClientRow = made(*args)

@@ -29,7 +29,7 @@ from kafkascope_parsers.tls.handshake_messages import (
     Message,
 )
 from kafkascope_parsers.tls.hello import TLS_13, Hello, hello_of
-from kafkascope_parsers.tls.records import ALERT, APPLICATION_DATA, BODY_LIMIT, CHANGE_CIPHER_SPEC, HANDSHAKE
+from kafkascope_parsers.tls.records import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, RECORD_LIMIT
 
 RECORDS_FOLLOWED = 64
 """Records of application data of a side after which its handshake is considered over."""
@@ -108,7 +108,7 @@ class SideRecords:
             kind, length = self.rest[0], int.from_bytes(self.rest[3:5], "big")
             if len(self.rest) < _HEADER_BYTES:
                 break
-            if not CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA or self.rest[1] != 3 or length > BODY_LIMIT:
+            if not CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA or self.rest[1] != 3 or length > RECORD_LIMIT:
                 self.is_over = True
             elif kind == APPLICATION_DATA:
                 yield Record(self._side, kind, b"", length, self._first_ns, *_piece(streams, at - 1))

@@ -7,7 +7,7 @@ CLIENT_HELLO, SERVER_HELLO, END_OF_EARLY_DATA = 1, 2, 5
 CERTIFICATE, SERVER_KEY_EXCHANGE, CERTIFICATE_REQUEST = 11, 12, 13
 FINISHED, KEY_UPDATE = 20, 24
 """Types of messages. After END_OF_EARLY_DATA, FINISHED and KEY_UPDATE a side of TLS 1.3 has new keys."""
-BODY_LIMIT = 102_400
+MESSAGE_LIMIT = 102_400
 """Longest body that is kept: the longest chain of certificates that OpenSSL accepts, three times the JVM's limit."""
 _HEADER_BYTES = 4
 
@@ -49,7 +49,7 @@ class HandshakeMessages:
                 if len(self._header) < _HEADER_BYTES:
                     break
                 self._left = int.from_bytes(self._header[1:], "big")
-                is_kept = self._header[0] in self._kept and self._left <= BODY_LIMIT
+                is_kept = self._header[0] in self._kept and self._left <= MESSAGE_LIMIT
                 self._body = bytearray() if is_kept else None
             used = min(self._left, len(content) - at)
             if self._body is not None:

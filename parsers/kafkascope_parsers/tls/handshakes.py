@@ -16,7 +16,7 @@ from kafkascope_parsers.tls.records import HANDSHAKE
 
 FOLLOWED_LIMIT = 1 << 14
 """Handshakes that are followed at the same time, some 3 kB each; beyond it a new one replaces the oldest."""
-HELD_LIMIT = 64 << 20
+HELD_BYTES_LIMIT = 64 << 20
 """Bytes of records and messages that are not whole, of all of them: a chain of certificates has some 5 kB."""
 
 _NEW, _FOLLOWED, _OVER = range(3)
@@ -69,7 +69,7 @@ class Handshakes:
         return found
 
     def _is_too_much(self) -> bool:
-        return len(self._followed) > FOLLOWED_LIMIT or (self._n_held > HELD_LIMIT and bool(self._followed))
+        return len(self._followed) > FOLLOWED_LIMIT or (self._n_held > HELD_BYTES_LIMIT and bool(self._followed))
 
     def _runs_of(self, streams: Streams) -> dict[int, list[int]]:
         """The runs of connections whose handshakes are followed: by connection, twice the number of each, and its

@@ -7,7 +7,7 @@ from kafkascope_parsers.kernels import kernel
 
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
 """Content types."""
-BODY_LIMIT = (1 << 14) + 2048
+RECORD_LIMIT = (1 << 14) + 2048
 """Longest body of a record: TLS 1.2 allows 2048 bytes besides 16 kB of content (RFC 5246, section 6.2.3)."""
 _SMALLEST_RECORD = 6
 
@@ -16,7 +16,7 @@ _SMALLEST_RECORD = 6
 def is_header(data: NDArray[np.uint8], at: int) -> bool:
     """Whether the five bytes at `at` may be the header of a record."""
     length = np.int64(data[at + 3]) << 8 | data[at + 4]
-    return bool(20 <= data[at] <= 23 and data[at + 1] == 3 and data[at + 2] <= 4 and length <= BODY_LIMIT)
+    return bool(20 <= data[at] <= 23 and data[at + 1] == 3 and data[at + 2] <= 4 and length <= RECORD_LIMIT)
 
 
 @kernel
@@ -49,7 +49,7 @@ def find_header(data: NDArray[np.uint8], at: int, end: int, least: int) -> int:
     too few to decide, their place."""
     while end - at >= 5:
         length = np.int64(data[at + 3]) << 8 | data[at + 4]
-        if 21 <= data[at] <= 23 and data[at + 1] == 3 and data[at + 2] == 3 and least - 5 <= length <= BODY_LIMIT:
+        if 21 <= data[at] <= 23 and data[at + 1] == 3 and data[at + 2] == 3 and least - 5 <= length <= RECORD_LIMIT:
             return at
         at += 1
     return at

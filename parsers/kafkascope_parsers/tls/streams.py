@@ -25,7 +25,7 @@ from kafkascope_parsers.tls.plain_text import Alert, Certificates, PlainText, Un
 from kafkascope_parsers.tls.run import Run
 from kafkascope_parsers.tls.splice import Spliced, splice
 
-HELD_LIMIT = 4096
+HELD_CONNECTIONS_LIMIT = 4096
 """Connections without a handshake that wait to be tried at the same time: some 100 kB each. Others are passed."""
 
 KEYED_LIMIT = 4096
@@ -216,7 +216,7 @@ class TlsStreams:
         versions: list[tuple[int, str]] = []
         connection = self._connections.get(number)
         if connection is None:
-            if self._n_held >= HELD_LIMIT:
+            if self._n_held >= HELD_CONNECTIONS_LIMIT:
                 self._states.rows[number], self._why[number] = PASSED, _TOO_MANY
                 self.n_not_tried += 1
                 return versions

@@ -1,9 +1,10 @@
 """The stages of the story job: which machine follows which key, and where its rows go.
 
-1. The machines over the clients of an address (clients.machine) give rows of tables, and rows for a key that several\n
-clients share: a group, a transactional id, a service.\n2. The machines of FOLLOWERS take these rows, and the events of
-their key.\n3. The incidents are made from the rows of FOR_INCIDENTS of both stages (incidents.machine). Rows that
-belong to a table\n   get the id of their incident. All other rows are written as they are.
+1. The machines over the clients of an address (clients.machine) give rows of tables, and rows for a key that several
+   clients share: a group, a transactional id, a service.
+2. The machines of FOLLOWERS take these rows, and the events of their key.
+3. The incidents are made from the rows of FOR_INCIDENTS of both stages (incidents.machine). Rows that belong to a table
+   get the id of their incident. All other rows are written as they are.
 
 A machine over a new kind of key needs its own file and one line here.
 """

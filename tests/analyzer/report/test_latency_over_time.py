@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model.latency_over_time import MOST_BROKERS, LatencyOverTime, latency_over_time
+from kafkascope_analyzer.report.model.latency_over_time import MOST_LINES, LatencyOverTime, latency_over_time
 from kafkascope_analyzer.report.model.traffic import report_tables
 
 WAITING = {"Fetch", "ShareFetch", "JoinGroup", "SyncGroup"}
@@ -56,7 +56,7 @@ def test_a_broker_that_was_down_has_a_gap(found: LatencyOverTime) -> None:
     served = [(slot.from_ns - start_ns) // 1_000_000_000 for slot in down.slots]
     assert not [second for second in served if 13 <= second < 21]
     assert [broker.node_id for broker in found.listed] == [1, 2, 3]
-    assert found.n == 3 <= MOST_BROKERS
+    assert found.n == 3 <= MOST_LINES
 
 
 def test_a_dataset_without_requests_has_none(small: object, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_limits_are_kept_and_counted(packets, monkeypatch):
         found += follower.push(block([(0, sent[0][1], conn)], [0, 0], conn=conn), final=False)
     assert [number for number, _ in found] == list(range(7))
     assert follower.n_given_up == 7
-    monkeypatch.setattr(module, "HELD_LIMIT", 50)
+    monkeypatch.setattr(module, "HELD_BYTES_LIMIT", 50)
     follower.open_connections(1)
     follower.push(block([(0, sent[0][1][:100], 11)], [0, 0], conn=10), final=False)
     assert follower.n_given_up == 11

@@ -214,12 +214,12 @@ def test_a_state_that_is_saved_has_no_secret(session, line):
 
 def test_no_more_connections_wait_than_may(pair, line, monkeypatch):
     """Those whose handshake was seen do not wait."""
-    monkeypatch.setattr("kafkascope_parsers.tls.streams.HELD_LIMIT", 0)
+    monkeypatch.setattr("kafkascope_parsers.tls.streams.HELD_CONNECTIONS_LIMIT", 0)
     made = talk(pair(TLS_13))
     reader = line(made.key_log.read_bytes())
     reader.push(packets(made))
     assert reader.tls.why_not(0) == "too many connections whose handshake is not in the capture"
-    monkeypatch.setattr("kafkascope_parsers.tls.streams.HELD_LIMIT", 1)
+    monkeypatch.setattr("kafkascope_parsers.tls.streams.HELD_CONNECTIONS_LIMIT", 1)
     reader = line(made.key_log.read_bytes())
     reader.push(packets(made))
     assert (reader.read, reader.tls._n_held) == (made.texts, 0)
@@ -281,7 +281,7 @@ def test_connections_that_limits_keep_from_the_key_log_are_counted(pair, line, m
     reader.push(after, final=True)
     assert (reader.tls.n_not_tried, reader.tls.n_partly_tried) == (0, 1)
     late = line(others, by_syn=False)
-    monkeypatch.setattr(streams, "HELD_LIMIT", 0)
+    monkeypatch.setattr(streams, "HELD_CONNECTIONS_LIMIT", 0)
     late.push(after, final=True)
     assert (late.tls.n_not_tried, late.tls.n_partly_tried) == (1, 0)
 

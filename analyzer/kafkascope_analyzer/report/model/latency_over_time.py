@@ -16,8 +16,8 @@ from kafkascope_analyzer.report.rows import grouped, select
 from kafkascope_analyzer.sql.database import Database
 
 N_SLOTS = 60
-MOST_BROKERS = 12
-"""Most brokers in report.json, those with the most requests."""
+MOST_LINES = 12
+"""Most brokers whose latency over time is in report.json, those with the most requests."""
 _QUERY = """
 with answered as (
     select node_id, {step} as us,
@@ -99,6 +99,6 @@ def latency_over_time(database: Database) -> LatencyOverTime:
 
     by_broker = grouped(select(database, query, _Slot), lambda row: row.node_id)
     found = [BrokerOverTime(node, sum(r.n for r in own), tuple(map(slot_of, own))) for node, own in by_broker.items()]
-    most = sorted(found, key=lambda broker: (-broker.n, broker.node_id))[:MOST_BROKERS]
+    most = sorted(found, key=lambda broker: (-broker.n, broker.node_id))[:MOST_LINES]
     listed = tuple(sorted(most, key=lambda broker: broker.node_id))
     return LatencyOverTime(N_SLOTS, span(span_ns // N_SLOTS // 1000), len(found), listed)

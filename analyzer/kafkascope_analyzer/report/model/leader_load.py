@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from kafkascope_analyzer.report.model.cluster import MOST_BROKERS
 from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
-
-MOST_BROKERS = 200
 
 
 @dataclass(frozen=True, slots=True)

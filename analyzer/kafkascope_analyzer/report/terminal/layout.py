@@ -14,6 +14,9 @@ from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import count
 
+MOST_BROKERS = 16
+"""Most brokers in a table; the report says how many more there are."""
+
 
 def heading(title: str) -> RenderableType:
     """Returns a part's heading, with a line to the right edge."""

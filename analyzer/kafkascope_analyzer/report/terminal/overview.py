@@ -12,12 +12,11 @@ from kafkascope_analyzer.report.formatting import clock, count, list_of, node, p
 from kafkascope_analyzer.report.model.cluster import Broker, Cluster
 from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.traffic import Traffic
-from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
+from kafkascope_analyzer.report.terminal.layout import MOST_BROKERS, grid, heading, line, more
 
 MOST_APIS = 14
 MOST_ERRORS = 8
 MOST_FILES = 6
-MOST_BROKERS = 16
 MOST_UNCOVERED = 6
 
 

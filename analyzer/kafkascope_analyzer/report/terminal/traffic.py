@@ -12,10 +12,9 @@ from kafkascope_analyzer.report.model.broker_latency import LatencyPair, RoundTr
 from kafkascope_analyzer.report.model.client_texts import client_name, software_text
 from kafkascope_analyzer.report.model.client_traffic import FetchTraffic, ProduceTraffic
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
+from kafkascope_analyzer.report.terminal.layout import MOST_BROKERS, grid, heading, line, more
 
 MOST_PAIRS = 15
-MOST_BROKERS = 16
 MOST_CLIENTS = 16
 MOST_USES = 16
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers.capture.columns import record_type
 from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.tcp.streams import Streams
-from kafkascope_parsers.tls.records import APPLICATION_DATA, BODY_LIMIT, find_header
+from kafkascope_parsers.tls.records import APPLICATION_DATA, RECORD_LIMIT, find_header
 
 HEADER_BYTES = 5
 LEAST_BODY = 17
@@ -120,7 +120,7 @@ def _begin_record(head: Any) -> None:
     kind, version, length = head.header >> 32, head.header >> 16 & 0xFFFF, head.header & 0xFFFF
     head.n_header = 0
     is_data = kind == APPLICATION_DATA
-    is_header = 20 <= kind <= 23 and version >> 8 == 3 and version & 0xFF <= 4 and length <= BODY_LIMIT
+    is_header = 20 <= kind <= 23 and version >> 8 == 3 and version & 0xFF <= 4 and length <= RECORD_LIMIT
     if not is_header or (is_data and length < LEAST_BODY):
         head.is_lost = 1
     else:

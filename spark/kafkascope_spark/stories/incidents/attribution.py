@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key
 from kafkascope_spark.stories.incidents.stall_candidates import (
     LEAST_OVERLAP_NS,
@@ -19,6 +19,7 @@ from kafkascope_spark.stories.incidents.stall_candidates import (
     Candidates,
     KnownFailures,
 )
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.stalls.table import Stall
 
 Rule = Callable[[Stall, Candidates], Failure | None]

@@ -7,15 +7,17 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 
 Departure = tuple[DepartedMember, RebalanceRow]
 APART_NS = 30 * SECOND
 """Pauses of a client that are further apart than this are separate incidents."""
-SAME_NS = SECOND
-"""Clients whose pauses begin and end within this time of each other stalled together."""
+TOGETHER_NS = SECOND
+"""Clients whose pauses begin and end within this time of each other were paused together; so were hosts that were
+silent."""
 AFTER_SILENCE = errors_about(
     "membership", "static membership", "group", "connection", "producer epoch", "transaction", "fetch session"
 )
@@ -32,7 +34,7 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
     went_on_without = _by_departed(rebalances)
     stopped = (row for row in silent if not _was_closing(row, went_on_without[row.client_instance_id]))
     for row in sorted(stopped, key=lambda r: (r.from_ns, r.client_instance_id)):
-        recent = [f for f in recent if row.from_ns - f.silences[0].from_ns <= SAME_NS]
+        recent = [f for f in recent if row.from_ns - f.silences[0].from_ns <= TOGETHER_NS]
         together = next((f for f in recent if _end_together(f.silences[0], row)), None)
         if together is None:
             together = Failure(CLIENT, "", row.from_ns, row.to_ns)
@@ -91,14 +93,14 @@ def _was_closing(silence: SilentClient, departures: Iterable[Departure]) -> bool
     """Whether the client left a group right after the pause."""
     over_ns = silence.to_ns
     return over_ns is not None and any(
-        departed.left and 0 <= (rebalance.start_ns or 0) - over_ns <= SAME_NS for departed, rebalance in departures
+        departed.left and 0 <= (rebalance.start_ns or 0) - over_ns <= TOGETHER_NS for departed, rebalance in departures
     )
 
 
 def _end_together(silence: SilentClient, other: SilentClient) -> bool:
     if silence.to_ns is None or other.to_ns is None:
         return silence.to_ns is other.to_ns
-    return abs(silence.to_ns - other.to_ns) <= SAME_NS
+    return abs(silence.to_ns - other.to_ns) <= TOGETHER_NS
 
 
 def _subject(failure: Failure) -> str:

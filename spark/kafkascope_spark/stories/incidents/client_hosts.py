@@ -10,13 +10,11 @@ from operator import attrgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.findings.wording import listed
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.client_failures import TOGETHER_NS
+from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
 from kafkascope_spark.stories.incidents.kinds.host_slow import HOST_SLOW
 from kafkascope_spark.stories.servers.table import BrokerState
-
-SAME_NS = SECOND
-"""Hosts whose silences begin and end within this time of each other failed together."""
 
 _CUT = frozenset({"silent", "refusing", "down"})
 """States in which no data passes between a host and a broker."""
@@ -32,7 +30,9 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
     silences = sorted(_silences(silent), key=lambda rows: (rows[0].from_ns, rows[0].host))
     failures: list[Failure] = []
     for rows in silences:
-        together = next((f for f in _begun_since(failures, rows[0].from_ns - SAME_NS) if _is_together(f, rows)), None)
+        together = next(
+            (f for f in _begun_since(failures, rows[0].from_ns - TOGETHER_NS) if _is_together(f, rows)), None
+        )
         if together is None:
             together = Failure(CLIENT_HOST, "", rows[0].from_ns, rows[0].to_ns)
             failures.append(together)
@@ -164,4 +164,4 @@ def _begun_since(failures: list[Failure], since_ns: int) -> Iterator[Failure]:
 
 def _is_together(failure: Failure, rows: list[BrokerState]) -> bool:
     until = FOREVER if failure.end_ns is None else failure.end_ns
-    return abs(rows[0].from_ns - failure.start_ns) <= SAME_NS and abs(rows[0].until_ns - until) <= SAME_NS
+    return abs(rows[0].from_ns - failure.start_ns) <= TOGETHER_NS and abs(rows[0].until_ns - until) <= TOGETHER_NS

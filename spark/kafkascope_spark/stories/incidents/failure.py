@@ -30,9 +30,6 @@ from kafkascope_spark.stories.transactions.table import TransactionRow
 SECOND = 1_000_000_000
 UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal", "wrong_reaction"})
 """Outcomes of recoveries in which the client was not served, at the same broker or another."""
-FOLLOWS_NS = 15 * SECOND
-"""Longest time after the end of a failure in which clients may still wait because of it, for a session timeout or an
-election."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 
 Key = tuple[str, object]
 T = TypeVar("T")

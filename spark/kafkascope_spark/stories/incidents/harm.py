@@ -8,11 +8,12 @@ from itertools import islice
 from kafkascope_parsers.api_keys import PRODUCE
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.client_failures import groups_of
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, Failure
+from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.lost_records import is_of_lost_records
 from kafkascope_spark.stories.incidents.table import Harm
 from kafkascope_spark.stories.incidents.topics import topic_of
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 _Writer = tuple[str | None, str]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure, Kind
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_ERROR
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
@@ -21,11 +21,12 @@ from kafkascope_spark.stories.incidents.kinds.wrong_broker import WRONG_BROKER, 
 from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.lost_records import is_final
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import Stall
 
 NOT_MOVED: Mapping[str, Leader] = {}
-SAME_NS = 2 * SECOND
+ONE_INCIDENT_NS = 2 * SECOND
 """Errors of one kind, or unexplained stalls, with less time than this between them belong to one incident."""
 
 
@@ -132,7 +133,7 @@ def _host_before(client_ip: str | None, member: Failure, places: Failures) -> Fa
 
 
 def _goes_on(failure: Failure, stall: Stall) -> bool:
-    return all(s.to_ns is None or stall.from_ns <= s.to_ns + SAME_NS for s in failure.stalls[-1:])
+    return all(s.to_ns is None or stall.from_ns <= s.to_ns + ONE_INCIDENT_NS for s in failure.stalls[-1:])
 
 
 def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] = NOT_MOVED) -> list[Failure]:
@@ -176,7 +177,7 @@ def _without_topic(commits: Iterable[ClientRecovery], failures: Iterable[Failure
         at_ns, topics = row.start_ns, missed[row.client_instance_id]
         while topics and _is_long_over(topics[0], at_ns):
             topics.popleft()  # it is also over for all later commits
-        if not topics or at_ns < topics[0].start_ns - SAME_NS:
+        if not topics or at_ns < topics[0].start_ns - ONE_INCIDENT_NS:
             left.append(row)
         else:
             topics[0].take_error(row)
@@ -184,7 +185,7 @@ def _without_topic(commits: Iterable[ClientRecovery], failures: Iterable[Failure
 
 
 def _is_long_over(failure: Failure, at_ns: int) -> bool:
-    return failure.end_ns is not None and at_ns > failure.end_ns + SAME_NS
+    return failure.end_ns is not None and at_ns > failure.end_ns + ONE_INCIDENT_NS
 
 
 def _order(recovery: ClientRecovery) -> tuple[int, str]:

@@ -13,9 +13,10 @@ from kafkascope_parsers.error_facts import (
     errors_about,
 )
 from kafkascope_spark.stories.incidents.client_failures import AFTER_SILENCE
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, followed_until_ns
 from kafkascope_spark.stories.incidents.misuse import Misuse
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 MOVED = errors_about("leader", "coordinator")
@@ -154,7 +155,7 @@ def _is_too_early(recovery: ClientRecovery, failure: Failure) -> bool:
     other brokers report it as soon as the controller has chosen it, before it knows that it is the coordinator.
     failure: failure of a broker that the client's host saw, too."""
     goes_on = failure.end_ns is None or recovery.failing_since_ns <= failure.end_ns
-    return goes_on and _is_of_time(recovery, failure) and recovery.first_error_name in COORDINATOR_MOVED & LED_ELSEWHERE
+    return goes_on and _is_of_time(recovery, failure) and recovery.first_error_name in _TOO_EARLY
 
 
 def _is_at(recovery: ClientRecovery, failure: Failure) -> bool:

@@ -3,12 +3,13 @@ name. Leader moves of the new topic soon after follow from that."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, Failure
+from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC, is_about_id
 from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
 from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 
 
 def mark_recreated(failures: Iterable[Failure], leadership_of: Callable[[Collection[str]], Leadership]) -> None:

@@ -13,8 +13,9 @@ from itertools import accumulate, product
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.client_failures import groups_of, pauses_of
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches, is_of_time
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.stalls.table import Stall
 
 LEAST_OVERLAP_NS = SECOND // 2

@@ -13,9 +13,10 @@ from operator import itemgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, EndedSession, Failure
 from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
 from kafkascope_spark.stories.incidents.kinds.zookeeper_session import ZOOKEEPER_SESSION as LOST_SESSION
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.servers.table import BrokerState
 
 

@@ -21,8 +21,8 @@ GAP_NS = 5 * SECOND
 """Longest pause between two episodes of one cause: clients notice a dead broker within a poll or a back-off of some
 seconds."""
 FOLLOWS_NS = 15 * SECOND
-"""Longest time after the loss of a broker in which it may cause errors at other brokers: a session timeout or an
-election."""
+"""Longest time after the loss of a broker, or another failure, in which clients may still get errors or wait because of
+it: a session timeout or an election."""
 MOST_CAUSES = 10_000
 """Largest number of causes in memory; if there are more, those that have ended are removed."""
 _LEAST_SWEPT = 64

@@ -12,11 +12,10 @@ from kafkascope_analyzer.dataset.topology_facts import Move
 from kafkascope_spark.stories.incidents.failure import SECOND
 from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.restarts.outage import Outage
 from kafkascope_spark.stories.stalls.table import Stall
 
-AFTER_NS = 15 * SECOND
-"""Leaders and coordinators that move back within this time after a restart belong to it (incidents: FOLLOWS_NS)."""
 NEAR_NS = 2 * SECOND
 """Longest time between a move and its incident: clients learn of the move from errors."""
 _MOVES, _OF_BROKERS = names_of(lambda kind: kind.is_move), names_of(lambda kind: kind.of_broker)
@@ -99,7 +98,7 @@ def _at_ns(move: Move) -> int:
 
 def _belongs(at_ns: int, outage: Outage) -> bool:
     """Whether the restart may have caused a move at this time."""
-    return outage.begin_ns - NEAR_NS <= at_ns and (outage.back_ns is None or at_ns <= outage.back_ns + AFTER_NS)
+    return outage.begin_ns - NEAR_NS <= at_ns and (outage.back_ns is None or at_ns <= outage.back_ns + FOLLOWS_NS)
 
 
 def _waited_in(stall: Stall, outage: Outage) -> bool:

@@ -41,7 +41,9 @@ def _sentence(failure: Failure, times: Times) -> str:
     if gone:
         who = listed(sorted({d.client_id or d.member_id for d in gone}))
         if failure.root is not None and failure.root.kind.of_host:
-            return f"In {failure.subject}, {who} on {failure.root.subject} was removed from the group, {times.of(failure)}"
+            return (
+                f"In {failure.subject}, {who} on {failure.root.subject} was removed from the group, {times.of(failure)}"
+            )
         if failure.root is not None:
             coordinator = f"the coordinator, {failure.root.subject}"
             return (
