@@ -31,8 +31,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     if failure.closed_ns is None:
         return f"{named(failure)} was down {times.of(failure)}: {how}{restarts(failure, times)}"
     return (
-        f"{named(failure)} shut down from {times.at(failure.start_ns)} on and was down {times.of(failure)}: "
-        f"it gave up what it led or coordinated, then {how}{restarts(failure, times)}"
+        f"{named(failure)} shut down from {times.at(failure.start_ns)} on and was down {times.of(failure)}: it "
+        f"handed over what it led and coordinated, then {how}{restarts(failure, times)}"
     )
 
 
