@@ -240,3 +240,21 @@ def test_brokers_that_throttle_all_their_clients_are_not_frozen(dataset_of: Call
     row: Row
     (row,) = pq.read_table(dataset_of("throttled_clients") / "stories" / "incidents").to_pylist()
     assert (row["kind"], row["severity"]) == ("quota", "error")
+
+
+def test_brokers_that_do_not_reach_each_other_are_told_though_both_serve_clients(
+    dataset_of: Callable[..., Path],
+) -> None:
+    begin, end = events("replica_cut")
+    rows = pq.read_table(dataset_of("replica_cut") / "stories" / "incidents").to_pylist()
+    (row,) = rows
+    assert (row["kind"], row["place"]) == ("replication", "replication")
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin["ts_ns"] <= row["fault_start_ns"] + NEAR_NS
+    assert row["fault_end_after_ns"] - NEAR_NS <= end["ts_ns"] <= row["fault_end_ns"] + NEAR_NS
+
+
+def test_advertised_addresses_at_which_nothing_answers(dataset_of: Callable[..., Path]) -> None:
+    (event,) = events("unreachable_listener")
+    row = told(dataset_of("unreachable_listener"))
+    assert (row["kind"], row["place"], row["severity"]) == ("listener", "listener", "error")
+    assert row["subject"].split(", ") == event["detail"]["advertised"]

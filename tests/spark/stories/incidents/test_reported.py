@@ -65,6 +65,16 @@ TOLD = {
         ("billing-1 was no longer a member of group billing (ILLEGAL_GENERATION)", "continued without joining again"),
         ("Restart billing-1",),
     ),
+    "committed_from_outside": (
+        ("outsider", "group workers", "error"),
+        ("replayer (10.0.1.5) committed offsets of group workers without being a member of it",),
+        ("a group.id of its own", "No timeout changes that"),
+    ),
+    "codec_of_a_later_fetch": (
+        ("fetch_refused", "events", "error"),
+        ("reporting (10.0.1.5) got UNSUPPORTED_COMPRESSION_TYPE 175 times for events-0",),
+        ("zstd needs Fetch v10", "compression.type of events"),
+    ),
     "tls_at_plaintext": (
         ("client", "10.0.1.5 at 10.0.0.11:9092", "error"),
         ("10.0.1.5 spoke TLS to 10.0.0.11:9092, which does not use TLS",),
