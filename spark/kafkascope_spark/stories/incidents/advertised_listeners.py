@@ -52,4 +52,6 @@ def _joined(failures: Sequence[Failure]) -> Failure:
     first.states = [state for failure in failures for state in failure.states]
     first.servers = frozenset().union(*(failure.servers for failure in failures))
     first.subject = listed(sorted(first.servers))
+    if len({failure.node_id for failure in failures}) > 1:
+        first.node_id = None
     return first

@@ -94,6 +94,15 @@ def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
     return max(among.known.by_key.in_order(before), key=lambda f: f.start_ns, default=longest[1])
 
 
+def at_unserved_address(stall: Stall, among: Candidates) -> Failure | None:
+    """Returns the failure of an address at which nobody was ever served, if the client tried to connect there for most
+    of the stall: a leader or coordinator may have moved to the broker that gives this address."""
+    longest = among.longest([("listener", stall.client_instance_id)])
+    if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
+        return None
+    return longest[1]
+
+
 def at_moved_resource(stall: Stall, among: Candidates) -> Failure | None:
     """Returns the failure that errors show for the topic-partition, group or transactional id of the stall: its leader
     or coordinator moved, access was denied, ..."""
@@ -213,6 +222,7 @@ RULES: tuple[Rule, ...] = (
     on_lost_connections,
     of_client_at_fault,
     behind_failed_replica,
+    at_unserved_address,
     at_moved_resource,
     while_not_recovered,
     after_client_at_fault,

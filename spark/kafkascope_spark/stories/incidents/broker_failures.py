@@ -292,13 +292,14 @@ def _without_service_between(
 
 def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
     """Returns the failure that groups of stretches show. It begins with the broker's last packet to anybody, or, if
-    connections ended or paths were cut, with the first of these. late: stretches of hosts that noticed the end of the
-    failure late."""
+    connections ended or paths were cut, with the first of these. It affects clients until the last of them is served,
+    whenever other brokers connect again. late: stretches of hosts that noticed the end of the failure late."""
     first, last = clusters[0], clusters[-1]
     first_over = min(s.to_ns for s in first)
     noticed = [s.from_ns for s in first if s.from_ns <= first_over]
     is_ending = all(s.states[0].state in ENDED_STATES for s in first)
-    first_served, last_served = min(s.to_ns for s in last), max(s.to_ns for s in (*last, *late))
+    of_clients = [stretch for stretch in (*last, *late) if stretch.host_kind == "client"]
+    first_served, last_served = min(s.to_ns for s in last), max(s.to_ns for s in of_clients or (*last, *late))
     states = [row for s in (*(s for cluster in clusters for s in cluster), *late) for row in s.states]
     kind = PATH if hosts else KIND_OF_STATE[_dominant_state(states)]
     if hosts and all(row.host_kind != "client" for row in states):
@@ -331,9 +332,10 @@ def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
 
 
 def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:
-    """Returns the failure of an address that never served anybody: whether a broker is there is not known."""
+    """Returns the failure of an address that never served anybody: whether a broker is there is not known. The node is
+    that of which Metadata gave the address."""
     failure = _failure(clusters, frozenset(), [])
-    failure.kind, failure.node_id, failure.subject = LISTENER, None, failure.server or ""
+    failure.kind, failure.subject = LISTENER, failure.server or ""
     return failure
 
 

@@ -78,10 +78,10 @@ def _has_ended(server: ServerRecord, ended: Stretches[Stretch], from_ns: int, to
 
 
 def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
-    """Yields the stretches of a slow process, one for each host that it served in that time."""
+    """Yields the stretches of a slow process, one for each host that it served in most of that time."""
     begin, end = first_of(slow), last_of(slow)
     for name, host in server.hosts.items():
-        met = host.first is not None and host.first.ts_ns < end.ts_ns
+        met = host.first is not None and 2 * host.first.ts_ns <= begin.ts_ns + end.ts_ns
         if met and server.last_seen_ns.get(name, 0) > begin.ts_ns:
             requests = [(begin.ts_ns, request_id) for request_id in slow.slowest]
             stretch = Stretch(name, "slow", begin, end, True, 1, [begin, end], requests, times_usual=slow.times_usual)

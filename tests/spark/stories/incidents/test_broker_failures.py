@@ -200,7 +200,7 @@ def test_what_a_failed_broker_itself_did_not_reach_is_part_of_its_failure(state:
 
 def test_an_address_that_never_served_anybody_is_no_broker_that_failed(state: MakeState) -> None:
     rows = [state(2, 21, "silent", 5, None)]
-    assert [summary(f) for f in broker_failures(rows)] == [("listener", None, [], 5.0, None)]
+    assert [summary(f) for f in broker_failures(rows)] == [("listener", 2, [], 5.0, None)]
 
 
 def test_a_port_that_never_served_fails_with_its_broker_or_by_itself(state: MakeState) -> None:
@@ -209,7 +209,7 @@ def test_a_port_that_never_served_fails_with_its_broker_or_by_itself(state: Make
     controller = replace(state(2, 3, "down", 7, 18, "broker"), server_port=9093)
     wrong = replace(state(2, 22, "refusing", 30, None), server_port=9182)
     found = broker_failures([*broker, controller, wrong])
-    assert [summary(f) for f in found] == [("broker_down", 2, [], 5.0, 20.0), ("listener", None, [], 30.0, None)]
+    assert [summary(f) for f in found] == [("broker_down", 2, [], 5.0, 20.0), ("listener", 2, [], 30.0, None)]
     assert found[1].subject == "10.0.0.2:9182"
 
 

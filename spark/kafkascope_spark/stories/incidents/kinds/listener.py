@@ -18,7 +18,8 @@ from kafkascope_spark.stories.settings import setting
 
 def _sentence(failure: Failure, times: Times) -> str:
     why = "no connection was accepted there in the capture"
-    return f"Nobody was served at {failure.subject} {times.of(failure)}: {why}"
+    whose = "" if failure.node_id is None else f", which is given as the address of node {failure.node_id},"
+    return f"Nobody was served at {failure.subject}{whose} {times.of(failure)}: {why}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
