@@ -1,4 +1,5 @@
-"""Listeners that brokers advertise wrongly: no client was ever served at their addresses. One failure per listener.
+"""Failures of listeners: those that brokers advertise wrongly, so that no client was ever served at their addresses,
+and the brokers of those that refused clients. One failure per listener.
 
 A listener has an address for each broker, and clients learn all of them together from Metadata.
 """
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.servers.table import BrokerState
 
 
 def join_listeners(failures: Iterable[Failure], clients: Iterable[AffectedClient]) -> list[Failure]:
@@ -55,3 +57,13 @@ def _joined(failures: Sequence[Failure]) -> Failure:
     if len({failure.node_id for failure in failures}) > 1:
         first.node_id = None
     return first
+
+
+def give_nodes(failures: Iterable[Failure], states: Iterable[BrokerState]) -> None:
+    """Sets the node of each failure of a listener that refused clients, if it did so at one broker only. states: rows
+    of broker_states."""
+    nodes = {row.server: row.node_id for row in states if row.node_id is not None}
+    for failure in failures:
+        if failure.misuse is not None and failure.kind.place == "listener":
+            found = {nodes.get(server) for server in failure.misuse.servers}
+            failure.node_id = found.pop() if len(found) == 1 else None

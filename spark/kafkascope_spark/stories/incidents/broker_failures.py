@@ -19,6 +19,7 @@ from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
 from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.incidents.kinds.replication import REPLICATION
 from kafkascope_spark.stories.incidents.kinds.texts import ENDED_STATES
+from kafkascope_spark.stories.servers.slow import WARM_UP_NS
 from kafkascope_spark.stories.servers.table import BrokerState
 
 Span = tuple[int, int]
@@ -117,11 +118,12 @@ def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
 
 def _is_explained(slow: Failure, explained: Stretches[Failure]) -> bool:
     """Whether another failure of the same time explains that a broker was slow. If the broker was slow in work that it
-    does without other brokers, only failures of that broker or of the path to it count."""
+    does without other brokers, only failures of that broker or of the path to it count, also those that were over
+    shortly before."""
     if not slow.is_slow_process:
         return _overlaps(explained, slow)
     addresses = {row.server_ip for row in slow.states}
-    beside = explained.meeting(slow.start_ns, slow.affected_to_ns)
+    beside = explained.meeting(slow.start_ns - WARM_UP_NS, slow.affected_to_ns)
     return any(not addresses.isdisjoint((row.server_ip, row.host)) for each in beside for row in each.states)
 
 

@@ -63,6 +63,7 @@ INCIDENT_KINDS = (
     "broker_error",
     "request_refused",
     "tls_failed",
+    "mechanism_gone",
     "client",
     "slow_consumer",
     "client_died",

@@ -14,7 +14,7 @@ from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.groups.table import RebalanceRow
-from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
+from kafkascope_spark.stories.incidents.advertised_listeners import give_nodes, join_listeners
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.attribution import (
     AFTER_REBALANCES,
@@ -246,6 +246,7 @@ class Incidents:
             *self._found("lost connections", lambda: lost_flows(self._states, of_brokers)),
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]
+        self._do("nodes of listeners", lambda: give_nodes(of_clients, self._states))
         of_clients += self._found("turned away hosts", lambda: turned_away_hosts(self._states, list(of_clients)))
         logs = self._found("log directories", lambda: log_directory_failures(self._recoveries))
         taken = {row.recovery_id for failure in logs for row in failure.recoveries}

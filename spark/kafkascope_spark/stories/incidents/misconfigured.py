@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
+from kafkascope_spark.stories.incidents.kinds.mechanism_gone import MECHANISM_GONE
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS, ListenerUse
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of, was_accepted_before
@@ -30,6 +31,7 @@ AUTHENTICATION: frozenset[Cause] = frozenset(
         "without_sasl",
         "needless_sasl",
         "mechanism",
+        "mechanism_gone",
         "credentials",
         "left_login",
         "refused_at_times",
@@ -46,6 +48,10 @@ _OF_ERROR: dict[str, Cause] = {
     "ILLEGAL_SASL_STATE": "needless_sasl",
 }
 
+_KINDS: dict[Cause, Kind] = {"tls": TLS_FAILED, "mechanism_gone": MECHANISM_GONE}
+"""Kinds of failures of listeners; others are failures of clients."""
+_NO_LONGER: frozenset[Cause] = frozenset({"mechanism_gone", "no_longer"})
+"""Causes for which the same login was accepted before."""
 
 _Key = tuple[str, Cause, str | None, str | None]
 """Port and cause; if TLS was given up, also the side and the reason."""
@@ -120,7 +126,8 @@ class Listeners:
     def _cause(self, use: ListenerUse) -> Cause | None:
         """Returns the setting of the client that does not fit; None if the capture does not show it."""
         if use.outcome.error_name is not None:
-            return _cause_of_refusal(use, use.outcome.error_name)
+            cause = _cause_of_refusal(use, use.outcome.error_name)
+            return "mechanism_gone" if cause == "mechanism" and self._is_taken_elsewhere(use) else cause
         if use.outcome.tls_given_up is not None:
             return "tls"
         if use.outcome.left_login:
@@ -138,6 +145,13 @@ class Listeners:
         if not is_open or f"SASL_{protocol}" not in taken:
             return None
         return "before_login" if use.logged_in else "without_sasl"
+
+    def _is_taken_elsewhere(self, use: ListenerUse) -> bool:
+        """Whether the listener takes the mechanism at another broker, or took it at this one at another time."""
+        port, mechanism = use.server.rpartition(":")[2], use.outcome.mechanism
+        return any(
+            mechanism in taken for server, taken in self._mechanisms.items() if server.rpartition(":")[2] == port
+        )
 
     def _taken_at(self, server: str) -> set[str]:
         """Returns the protocols that the listener accepts at this broker; if nobody was served there, those at other
@@ -224,13 +238,20 @@ def _change(uses: Sequence[ListenerUse]) -> Fault:
     return Fault(before, min(use.first_ns for use in uses), last_ns if after is None else min(last_ns, after), after)
 
 
+def _since_accepted(uses: Sequence[ListenerUse]) -> Fault:
+    """Returns since when a listener refused logins: it began between the last login that it accepted before, and the
+    first that it did not, of the same client. Nobody whom it refused shows when it was over: they may not try again."""
+    first = min(uses, key=lambda use: use.first_ns)
+    return Fault(first.accepted_ns, first.first_ns)
+
+
 def _failure(misuse: Misuse) -> Failure:
     """Returns the failure. It lasts from the first attempt to the last, and has no end if a client still tries
     again."""
     uses = misuse.uses
     is_over = all(use.is_over or use.works_on for use in uses)
     failure = Failure(
-        TLS_FAILED if misuse.cause == "tls" else CLIENT,
+        _KINDS.get(misuse.cause, CLIENT),
         f"{clients_of(misuse)} at {place_of(misuse)}",
         min(use.last_ns if misuse.cause == "session_refused" else use.first_ns for use in uses),
         max(use.last_ns for use in uses) if is_over else None,
@@ -245,5 +266,7 @@ def _failure(misuse: Misuse) -> Failure:
         failure.fault = _refusal(misuse, failure.start_ns)
     if misuse.is_tls_changed:
         failure.fault = _change(uses)
+    elif misuse.cause in _NO_LONGER:
+        failure.fault = _since_accepted(uses)
     failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved
     return failure

@@ -27,6 +27,8 @@ _DID: dict[Cause, str] = {
     "before_login": "{who} sent requests to {place}, which requires SASL, before it had authenticated",
     "needless_sasl": "{who} began SASL at {place}, which does not use SASL (ILLEGAL_SASL_STATE)",
     "mechanism": "{place} does not have the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM)",
+    "mechanism_gone": "{place} refused the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM), which the listener "
+    "takes at other times or at other brokers",
     "credentials": "{place} did not accept the credentials of {who} (SASL_AUTHENTICATION_FAILED)",
     "left_login": "{who} closed its connections to {place} during login, without an error of the broker",
     "refused_at_times": (
@@ -158,6 +160,14 @@ def _or_elsewhere(misuse: Misuse, observed: Observed) -> str:
         others = ",".join(address(server) for server in misuse.alternatives)
         return f"or give them a listener that served {spoken} in the capture: {others} ({bootstrap})."
     return f"or give them a listener for {spoken} ({bootstrap}); the capture shows none that serves clients."
+
+
+def _mechanism_gone(misuse: Misuse, _: Observed) -> Iterable[Action]:
+    yield brokers(
+        f"Compare sasl.enabled.mechanisms of {place_of(misuse)} with that of the other brokers, and with what it was "
+        f"before the broker was last started: it lacks {listed(_mechanisms(misuse))}. Correct it there. The settings "
+        "of these clients are right."
+    )
 
 
 def _mechanism(misuse: Misuse, observed: Observed) -> Iterable[Action]:
@@ -306,6 +316,7 @@ _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
     "before_login": _before_login,
     "mechanism": _mechanism,
+    "mechanism_gone": _mechanism_gone,
     "credentials": _credentials,
     "left_login": _left_login,
     "refused_at_times": _refused_at_times,

@@ -19,6 +19,7 @@ Cause = Literal[
     "before_login",
     "needless_sasl",
     "mechanism",
+    "mechanism_gone",
     "credentials",
     "left_login",
     "refused_at_times",

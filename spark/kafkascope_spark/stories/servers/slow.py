@@ -22,7 +22,7 @@ _SLICE_NS = 2 * SECOND_NS
 slice."""
 _SEVERAL = 2
 """If the process ends, connections of this many hosts, or of all, end; those of one host may end by themselves."""
-_WARM_UP_NS = 15 * SECOND_NS
+WARM_UP_NS = 15 * SECOND_NS
 """Time after the start of a process, or after a pause, in which it catches up and compiles its code."""
 
 _EXPLAINING = frozenset({"down", "silent", "frozen", "delayed"})
@@ -34,7 +34,7 @@ def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]
     precedence."""
     explained = times_of(others)
     longer = times_of(each for each in others if each.state in _EXPLAINING)
-    slow = (each for each in server.slow if not explained.meet(each.first_ns - _WARM_UP_NS, each.first_ns))
+    slow = (each for each in server.slow if not explained.meet(each.first_ns - WARM_UP_NS, each.first_ns))
     slow = (each for each in slow if not _is_mostly(longer, each.first_ns, each.last_ns))
     ended = times_of(each for each in others if each.state == "down")
     slow = (each for each in slow if not _has_ended(server, ended, each.first_ns, each.last_ns))

@@ -271,3 +271,12 @@ def test_a_move_that_packets_show_after_somebody_was_served_is_another_one(serve
     course = (CourseStep(step, at * NS, None, "") for step, at in steps)
     failure.course = tuple(sorted(course, key=lambda each: each.ts_ns))
     assert fault_of(failure).start_ns == known
+
+
+def test_a_broker_that_connects_again_late_keeps_no_client_waiting(state: MakeState) -> None:
+    """Recorded: another node connected to the controller's port of a restarted broker half a minute after clients were
+    served again."""
+    rows = [state(2, 21, "serving", 0, 5), state(2, 21, "down", 5, 20), state(2, 21, "serving", 20, 80)]
+    late = replace(state(2, 3, "down", 7, 55, "broker"), server_port=9093)
+    (failure,) = broker_failures([*rows, late])
+    assert (failure.end_ns, failure.affected_until_ns) == (20 * NS, 20 * NS)

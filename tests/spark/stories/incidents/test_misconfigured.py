@@ -2,6 +2,7 @@
 rows. The causes are those of Kafka's SaslServerAuthenticator and SslTransportLayer."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -123,6 +124,25 @@ def test_a_client_that_authenticates_elsewhere_sent_requests_too_early(use: Make
     assert "7 connections failed" in incident["sentence"]
     assert "authenticates as User:carol" in advised(incident)
     assert "security.protocol" not in advised(incident)
+
+
+@pytest.mark.parametrize(
+    ("server", "is_gone"), [("10.0.0.1:9093", True), ("10.0.0.2:9093", True), ("10.0.0.2:9094", False)]
+)
+def test_a_mechanism_that_the_listener_takes_at_other_times_or_brokers_is_missing_at_the_broker(
+    use: MakeRow, state: MakeRow, server: str, is_gone: bool
+) -> None:
+    """Recorded: a broker came back from a restart without SCRAM-SHA-256; clients with another mechanism were served."""
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "SCRAM-SHA-256"}
+    refused = use(21, **login, error_name="UNSUPPORTED_SASL_MECHANISM", accepted_ns=2 * NS)
+    before = use(21, **login, served=True, server=server, start=2, end=4)
+    row = replace(state(1, 21, "serving", 0, 30), server_port=9093)
+    (incident,), _ = tell([row], uses=[refused, before])
+    assert (incident["kind"], incident["node_id"]) == (("mechanism_gone", 1) if is_gone else ("client", None))
+    assert ("Compare sasl.enabled.mechanisms of 10.0.0.1:9093" in advised(incident)) is is_gone
+    assert (incident["fault_start_after_ns"], incident["fault_start_ns"]) == (
+        (2 * NS, 5 * NS) if is_gone else (None, None)
+    )
 
 
 def test_one_incident_for_a_listener_and_a_cause(use: MakeRow) -> None:

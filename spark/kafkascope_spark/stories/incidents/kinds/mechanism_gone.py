@@ -1,0 +1,37 @@
+"""Brokers that refused a SASL mechanism which their listener had taken, or takes at other brokers.
+
+Looks at refused SaslHandshakes (UNSUPPORTED_SASL_MECHANISM), and at connections that were served with the same
+mechanism at the same port. Could be confused with clients that have the wrong setting (client): their mechanism was
+never taken there. Proved by those connections: the setting of the broker is another one than before, or than that of
+the others, most often since a restart.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.actions import Action
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    assert failure.misuse is not None
+    return f"{misuse_sentence(failure.misuse)} {times.of(failure)}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    assert failure.misuse is not None
+    yield from what_fits(failure.misuse, observed)
+
+
+MECHANISM_GONE = Kind(
+    "mechanism_gone",
+    "SASL mechanism missing at a broker",
+    plural="SASL mechanisms missing at brokers",
+    sentence=_sentence,
+    advice=_advice,
+    known="error codes of SASL",
+    place="listener",
+    of_clients=True,
+)
