@@ -64,6 +64,8 @@ def _of_states(states: list[BrokerState], ending: list[BrokerState]) -> Fault:
     if all(state.state == "slow" for state in ending):
         return Fault(start_after_ns, start_ns, _slow_until_ns(ending), max(over, default=None))
     end_ns = min(over, default=None)
+    if end_ns is not None and any(row.state == "not_accepting" and row.shown_to_ns > end_ns for row in ending):
+        end_ns = max(over)  # some attempts are answered by chance, as where a table of connections is full
     shown = [state.shown_to_ns for state in ending if end_ns is None or state.shown_to_ns <= end_ns]
     return Fault(start_after_ns, start_ns, max(shown, default=None), end_ns)
 

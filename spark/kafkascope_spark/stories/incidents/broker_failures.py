@@ -16,9 +16,11 @@ from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_STATE, KINDS
 from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
 from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
+from kafkascope_spark.stories.incidents.kinds.not_accepting import NOT_ACCEPTING
 from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.incidents.kinds.replication import REPLICATION
 from kafkascope_spark.stories.incidents.kinds.texts import ENDED_STATES
+from kafkascope_spark.stories.incidents.repeated import APART_NS
 from kafkascope_spark.stories.servers.slow import WARM_UP_NS
 from kafkascope_spark.stories.servers.table import BrokerState
 
@@ -141,9 +143,11 @@ def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:
 
 def _served_paths(rows: list[BrokerState]) -> Iterator[Failure]:
     """Yields the failures in which packets between a broker and some hosts were lost, or connections between them were
-    dead. Service to other hosts does not matter here: the broker served the affected hosts, too."""
+    dead. Service to other hosts does not matter here: the broker served the affected hosts, too. That a broker accepts
+    no connections shows only when a host tries to connect."""
     for states in PATH_STATES:
-        for cluster in _overlapping(_bad_stretches(rows, states)):
+        apart_ns = APART_NS if states == NOT_ACCEPTING.states else 0
+        for cluster in _overlapping(_bad_stretches(rows, states), apart_ns):
             yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
 
 
@@ -260,8 +264,8 @@ def _share_served(stretch: BadStretch, served: Sequence[Span]) -> float:
     return covered / max(until - stretch.from_ns, 1)
 
 
-def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
-    """Yields groups of stretches that overlap, in order of time."""
+def _overlapping(stretches: list[BadStretch], apart_ns: int = 0) -> Iterator[list[BadStretch]]:
+    """Yields groups of stretches that overlap, or have less than apart_ns between them, in order of time."""
     group: list[BadStretch] = []
     until = 0
     for stretch in stretches:
@@ -269,7 +273,7 @@ def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
             yield group
             group, until = [], 0
         group.append(stretch)
-        until = max(until, stretch.to_ns)
+        until = max(until, stretch.to_ns + apart_ns)
     if group:
         yield group
 

@@ -134,7 +134,9 @@ def _near(losses: list[_Loss]) -> Iterator[list[_Loss]]:
 
 def _is_repeated(losses: list[_Loss]) -> bool:
     """Whether enough of the losses came one after the other. Simultaneous waits of several connections have one
-    reason."""
+    reason. If only attempts to connect were repeated, it is the server that did not accept them."""
+    if all(loss.wait.ended_by == "syn_ack" for loss in losses):
+        return False
     n, end = 0, 0
     for loss in losses:
         if loss.wait.asked.ts_ns > end:

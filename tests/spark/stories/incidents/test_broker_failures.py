@@ -280,3 +280,15 @@ def test_a_broker_that_connects_again_late_keeps_no_client_waiting(state: MakeSt
     late = replace(state(2, 3, "down", 7, 55, "broker"), server_port=9093)
     (failure,) = broker_failures([*rows, late])
     assert (failure.end_ns, failure.affected_until_ns) == (20 * NS, 20 * NS)
+
+
+@pytest.mark.parametrize(("second", "n"), [(27, 1), (40, 2)])
+def test_a_broker_that_accepts_no_connections_is_one_failure_whoever_tries(
+    state: MakeState, second: float, n: int
+) -> None:
+    """Recorded: nine of ten attempts to connect were lost for 18 s, while clients were started anew one by one."""
+    rows = [state(3, host, "serving", 0, 60) for host in (21, 22)]
+    rows += [state(3, 21, "not_accepting", 18, 23), state(3, 22, "not_accepting", second, second + 4)]
+    found = [failure for failure in broker_failures(rows) if failure.kind.name == "not_accepting"]
+    assert len(found) == n
+    assert {host for failure in found for host in failure.hosts} == {"10.0.0.21", "10.0.0.22"}

@@ -27,11 +27,11 @@ def fault_start(root: IncidentRow, start_ns: int) -> Moment:
 
 
 def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
-    """Returns when the fault itself was over; where the capture shows nothing of its end, when the incident was over. A
-    move is over once it has happened."""
+    """Returns when the fault itself was over; where the capture does not show when it began either, when the incident
+    was over. A move is over once it has happened."""
     if root.kind in _MOVES:
         return fault_start(root, start_ns)
-    if root.fault_end_after_ns is None and root.fault_end_ns is None:
+    if root.fault_start_ns is None:
         return None if root.end_ns is None else moment_of(None, root.end_ns, start_ns)
     return None if root.fault_end_ns is None else moment_of(root.fault_end_after_ns, root.fault_end_ns, start_ns)
 

@@ -8,7 +8,7 @@ the others, most often since a restart.
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.incidents.actions import Action
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -16,13 +16,19 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    assert failure.misuse is not None
-    return f"{misuse_sentence(failure.misuse)} {times.of(failure)}"
+    said = (
+        f"A SASL mechanism was missing: {failure.subject}"
+        if failure.misuse is None
+        else misuse_sentence(failure.misuse)
+    )
+    return f"{said} {times.of(failure)}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
-    assert failure.misuse is not None
-    yield from what_fits(failure.misuse, observed)
+    if failure.misuse is None:
+        yield brokers(f"Compare sasl.enabled.mechanisms of the brokers: {failure.subject}.")
+    else:
+        yield from what_fits(failure.misuse, observed)
 
 
 MECHANISM_GONE = Kind(
