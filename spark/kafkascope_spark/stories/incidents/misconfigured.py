@@ -40,7 +40,7 @@ AUTHENTICATION: frozenset[Cause] = frozenset(
         "session_refused",
     }
 )
-TAKEN_AT_TIMES: frozenset[Cause] = frozenset({"refused_at_times", "no_longer", "session_refused"})
+TAKEN_AT_TIMES: frozenset[Cause] = frozenset({"refused_at_times", "no_longer", "session_refused", "mechanism_gone"})
 """Causes of which the capture shows that the listener took the same credentials before or afterwards."""
 _OF_ERROR: dict[str, Cause] = {
     "SASL_AUTHENTICATION_FAILED": "credentials",
@@ -50,8 +50,6 @@ _OF_ERROR: dict[str, Cause] = {
 
 _KINDS: dict[Cause, Kind] = {"tls": TLS_FAILED, "mechanism_gone": MECHANISM_GONE}
 """Kinds of failures of listeners; others are failures of clients."""
-_NO_LONGER: frozenset[Cause] = frozenset({"mechanism_gone", "no_longer"})
-"""Causes for which the same login was accepted before."""
 
 _Key = tuple[str, Cause, str | None, str | None]
 """Port and cause; if TLS was given up, also the side and the reason."""
@@ -215,7 +213,7 @@ def _lost_session(use: ListenerUse) -> bool:
 
 
 def _refusal(misuse: Misuse, start_ns: int) -> Fault:
-    """Returns when a listener refused credentials that it took before or afterwards: it began between the last login
+    """Returns when a listener refused logins that it took before or afterwards: it began between the last login
     that the listener accepted and the first that it refused, and ended between the last refusal and the next accepted
     login, each of one of these clients."""
     last_ns = max(use.last_ns for use in misuse.uses)
@@ -236,13 +234,6 @@ def _change(uses: Sequence[ListenerUse]) -> Fault:
     after = min((use.tls_after_ns for use in uses if use.tls_after_ns is not None), default=None)
     last_ns = max(use.last_ns for use in uses)
     return Fault(before, min(use.first_ns for use in uses), last_ns if after is None else min(last_ns, after), after)
-
-
-def _since_accepted(uses: Sequence[ListenerUse]) -> Fault:
-    """Returns since when a listener refused logins: it began between the last login that it accepted before, and the
-    first that it did not, of the same client. Nobody whom it refused shows when it was over: they may not try again."""
-    first = min(uses, key=lambda use: use.first_ns)
-    return Fault(first.accepted_ns, first.first_ns)
 
 
 def _failure(misuse: Misuse) -> Failure:
@@ -266,7 +257,5 @@ def _failure(misuse: Misuse) -> Failure:
         failure.fault = _refusal(misuse, failure.start_ns)
     if misuse.is_tls_changed:
         failure.fault = _change(uses)
-    elif misuse.cause in _NO_LONGER:
-        failure.fault = _since_accepted(uses)
     failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved
     return failure

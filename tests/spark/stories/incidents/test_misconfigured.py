@@ -134,7 +134,7 @@ def test_a_mechanism_that_the_listener_takes_at_other_times_or_brokers_is_missin
 ) -> None:
     """Recorded: a broker came back from a restart without SCRAM-SHA-256; clients with another mechanism were served."""
     login = {"protocol": "SASL_PLAINTEXT", "mechanism": "SCRAM-SHA-256"}
-    refused = use(21, **login, error_name="UNSUPPORTED_SASL_MECHANISM", accepted_ns=2 * NS)
+    refused = use(21, **login, error_name="UNSUPPORTED_SASL_MECHANISM", login_before_ns=2 * NS)
     before = use(21, **login, served=True, server=server, start=2, end=4)
     row = replace(state(1, 21, "serving", 0, 30), server_port=9093)
     (incident,), _ = tell([row], uses=[refused, before])
