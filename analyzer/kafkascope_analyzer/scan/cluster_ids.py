@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.scan.first_rows import first_rows
 from kafkascope_analyzer.scan.request_facts import nodes_of
 from kafkascope_parsers.exchanges import Messages
 from kafkascope_parsers.growing import Growing
@@ -57,8 +58,7 @@ class ClusterIds:
         if not len(fresh):
             return
         last[conns] = number
-        _, first = np.unique(np.stack([conns[fresh], number[fresh]], 1), axis=0, return_index=True)
-        chosen = fresh[np.sort(first)]
+        chosen = fresh[np.sort(first_rows(conns[fresh], number[fresh]))]
         texts, ts_ns = ids.take(pa.array(chosen)).dictionary_decode(), messages.frames["ts_ns"][rows[chosen]]
         arrays = [pa.array(conns[chosen]), texts, pa.array(ts_ns), pa.repeat(in_response, len(chosen))]
         self._found.append(pa.table(arrays, CLUSTER_IDS_SCHEMA))

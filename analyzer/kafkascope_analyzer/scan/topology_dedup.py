@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
+from kafkascope_analyzer.scan.first_rows import first_rows
 
 _KEY = {
     "broker": ("node_id", "host", "port"),
@@ -102,8 +103,7 @@ def only_changes(facts: pa.Table) -> pa.Table:
         return facts
     texts, returns = _texts(facts).indices.to_numpy(), _returns(facts)
     window = np.where(returns, facts["ts_ns"].to_numpy() // WINDOW_NS, -1)
-    _, first = np.unique(np.stack([texts, window]), axis=1, return_index=True)
-    first = np.sort(first)
+    first = np.sort(first_rows(texts, window))
     again = first[returns[first]]
     keys = _joined(facts, _KEY).indices.to_numpy()[again]
     order = np.argsort(keys, kind="stable")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.flow.proven_waits import ProvenWaits, proven_waits
 from kafkascope_analyzer.scan.clock_samples import CLOCK_EDGES_NS, CLOCKS
+from kafkascope_analyzer.scan.first_rows import first_rows
 from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS, MILLISECOND
 from kafkascope_analyzer.scan.spill import read_spill
 
@@ -238,7 +239,7 @@ def _in_rows(waits: pa.Table) -> pa.Table:
 def _is_first_copy(waits: pa.Table, row: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each batch is the first of its row with its records: batches that are sent again have the same create
     times."""
-    copies = np.stack([row, *(waits[name].to_numpy() for name in ("created_ms", "last_ms", "n_records"))])
+    copies = [row, *(waits[name].to_numpy() for name in ("created_ms", "last_ms", "n_records"))]
     is_first = np.zeros(waits.num_rows, np.bool_)
-    is_first[np.unique(copies, axis=1, return_index=True)[1]] = True
+    is_first[first_rows(*copies)] = True
     return np.asarray(is_first | (waits["created_ms"].to_numpy() < 0))

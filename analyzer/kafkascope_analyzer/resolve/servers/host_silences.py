@@ -12,6 +12,7 @@ import pyarrow as pa
 from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after
 from kafkascope_analyzer.resolve.servers.waits import DELIVERY, LEAST_DELIVERY_NS, Waits
+from kafkascope_analyzer.scan.first_rows import first_rows
 from kafkascope_parsers.tcp.spans import UNACKNOWLEDGED_NS
 
 LEAST_NS = 3_000_000_000
@@ -120,8 +121,7 @@ def _table(waits: Waits, gaps: Runs, first: Ints, hosts: ServerHosts) -> pa.Tabl
 
 def _n_servers(gap: Ints, server: Ints, n_gaps: int) -> Ints:
     """Returns how many servers waited in each gap."""
-    found = np.unique(np.stack([gap, server], axis=1), axis=0)
-    return np.bincount(found[:, 0], minlength=n_gaps)
+    return np.bincount(gap[first_rows(gap, server)], minlength=n_gaps)
 
 
 def _last_shown(waits: Waits, gaps: Runs) -> tuple[Ints, Ints]:

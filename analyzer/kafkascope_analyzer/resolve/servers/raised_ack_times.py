@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import SENDERS
 from kafkascope_analyzer.resolve.servers.run_union import Ints
+from kafkascope_analyzer.scan.first_rows import first_rows
 from kafkascope_analyzer.scan.liveness_spans import ACK_TIME_COLUMNS, ACK_TIMES
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.tcp.spans import PACKETS, SLICE_NS, WAIT_NS
@@ -210,8 +211,8 @@ class _Ends:
         at = np.flatnonzero(run >= 0)
         if not len(at):
             return
-        of_run = np.stack([run[at], rows.conn[at]], 1)
-        self._connections = np.unique(np.concatenate([self._connections, of_run]), axis=0)
+        pairs = np.concatenate([self._connections, np.stack([run[at], rows.conn[at]], 1)])
+        self._connections = pairs[first_rows(*pairs.T)]
         before = () if self._rows is None else (self._rows,)
         joined = _Rows(*(np.concatenate(c) for c in zip(*before, (c[at] for c in rows), strict=True)))
         run = np.concatenate([self._run, run[at]])

@@ -10,6 +10,7 @@ from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 from kafkascope_analyzer.resolve.servers.run_union import Ints
 from kafkascope_analyzer.resolve.servers.usual_latency import usual_latency_ns
 from kafkascope_analyzer.resolve.servers.waits import REQUEST, Waits
+from kafkascope_analyzer.scan.first_rows import first_rows
 from kafkascope_parsers.tcp.spans import BY_DATA, BY_NOTHING
 
 TIMES_USUAL = 10
@@ -51,6 +52,5 @@ def _beside_others(waits: Waits, until_ns: Ints) -> NDArray[np.bool_]:
     beside = np.zeros(len(order), np.bool_)
     near = (server[1:] == server[:-1]) & (asked[1:] <= until[:-1] + _TOGETHER_NS)
     group = np.concatenate([[0], np.cumsum(~near)])[: len(order)]
-    pairs = np.unique(np.stack([group, conn], 1), axis=0)[:, 0] if len(order) else group
-    beside[order] = np.bincount(pairs, minlength=1)[group] > 1
+    beside[order] = np.bincount(group[first_rows(group, conn)], minlength=1)[group] > 1
     return beside

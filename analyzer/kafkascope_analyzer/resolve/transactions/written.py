@@ -18,6 +18,7 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.resolve.transactions.facts import TransactionFacts
 from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.first_rows import first_rows
 from kafkascope_analyzer.scan.transaction_apis import V2_PRODUCE, grouped, partition_texts
 from kafkascope_parsers.api_keys import PRODUCE
 from kafkascope_parsers.row_copies import joined_rows
@@ -259,8 +260,9 @@ class WrittenStretches:
         """Returns for each group the distinct names of its errors, sorted."""
         rank = np.cumsum(first_of_runs(entries.group)) - 1
         refused = (entries.error != 0) & (entries.error != _NO_ANSWER)
-        pairs = np.unique(np.stack([rank[refused], entries.error[refused]], 1), axis=0)
-        names = pa.array([self._error_names.get(int(code)) for code in pairs[:, 1]], pa.string())
-        table = pa.table({"row": pairs[:, 0], "name": names}).drop_null()
+        rows, codes = rank[refused], entries.error[refused]
+        chosen = first_rows(rows, codes)
+        names = pa.array([self._error_names.get(code) for code in codes[chosen].tolist()], pa.string())
+        table = pa.table({"row": rows[chosen], "name": names}).drop_null()
         table = table.sort_by([("row", "ascending"), ("name", "ascending")])
         return grouped(flat(table["name"]), flat(table["row"]), pa.array(np.ones(n, np.bool_)))
