@@ -83,7 +83,7 @@ def proven(dataset: Write, small: ModuleType) -> Path:
 
 def test_an_episode_in_sentences_with_its_packets_and_the_command_for_them(proven: Path) -> None:
     text = " ".join(run("explain", proven, "p1:r3", "--format", "plain").split())
-    assert "met NOT_LEADER_OR_FOLLOWER on partition clicks-3" in text
+    assert "got NOT_LEADER_OR_FOLLOWER on partition clicks-3" in text
     assert "[packets 501 and 512]: node 2" in text
     assert "answered Produce with NOT_LEADER_OR_FOLLOWER" in text
     assert "the client paused 1.50 ms" in text

@@ -68,7 +68,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     ),
     "f-1": ("Error, rule broker_lost: node 1 was lost.",),
     "p1:r3": (
-        "met NOT_LEADER_OR_FOLLOWER on partition clicks-3.",
+        "got NOT_LEADER_OR_FOLLOWER on partition clicks-3.",
         "Recovered at node 2 (before: node 1) after 103 ms.",
     ),
     "p1:1": (

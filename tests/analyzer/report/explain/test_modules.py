@@ -54,7 +54,7 @@ Explain = Callable[[Dataset, Identity], Explanation]
             [
                 "It had 2 connections, to node 1 (10.0.0.11:9092).",
                 "From 00:04.990 on it waited 4.00 s: produce to clicks-0 (stall-1).",
-                "At 00:05.000 it met NOT_LEADER_OR_FOLLOWER on clicks-3: recovered after 103 ms (move).",
+                "At 00:05.000 it got NOT_LEADER_OR_FOLLOWER on clicks-3: recovered after 103 ms (move).",
             ],
             "--client p1 -o p1.pcapng",
         ),

@@ -687,7 +687,7 @@ def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
         "2 records of pay that brokers had accepted are lost: node 2, leader of pay-0 after node 1"
     )
     assert ", gave the offsets 12 to 13 to others from" in truncated
-    assert ", asked 3 times from " in sentence["Fetch that is never answered"]
+    assert ", sent 3 times from " in sentence["Fetch that is never answered"]
 
 
 @pytest.mark.parametrize(("name", "words"), REPORTED_SENTENCES.items())

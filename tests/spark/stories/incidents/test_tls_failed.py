@@ -71,7 +71,7 @@ def test_whoever_works_later_is_no_victim(dataset_of: Callable[..., Path]) -> No
 
 
 def test_a_reason_that_nobody_knows_is_told_all_the_same() -> None:
-    assert why("alert_200", VALUES) == "gave the connection up"
+    assert why("alert_200", VALUES) == "ended the connection"
     assert what_to_change("alert_200", (), VALUES) == (
         "Look in the logs of app for that time: it ended the TLS handshake."
     )
