@@ -164,7 +164,7 @@ def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tu
     detail, append, key_logs = run.options.detail, run.options.append, run.options.key_logs
     jobs = [ScanJob(run.bucket(n), n, run.n_buckets, detail, append, key_logs) for n in range(run.n_buckets)]
     scanned = engine.scan(jobs, inputs, calls[0])
-    learned = _learn(run, scanned)
+    learned = _learn(run, engine, scanned)
     tables = (
         (CAPTURES, captures_table(list(scanned.captures), learned.uncovered)),
         (CLUSTERS, clusters_table(learned.membership)),
@@ -198,12 +198,13 @@ def _names(run: _Run, captures: Sequence[CaptureInfo]) -> HostNames:
     return HostNames(run.options.hosts, recorded)
 
 
-def _learn(run: _Run, scanned: Scanned) -> Learned:
+def _learn(run: _Run, engine: Engine, scanned: Scanned) -> Learned:
     """Gathers the facts from all buckets that the second pass over each bucket needs."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
     spans = [span for capture in scanned.captures for span in capture.spans]
     saved_flow = run.new.spill / SAVED_FLOW if run.options.append else None
-    return learn(spills, _names(run, scanned.captures), spans, scanned.network_times, saved_flow)
+    names = _names(run, scanned.captures)
+    return learn(spills, names, engine.run, spans, scanned.network_times, saved_flow)
 
 
 def _write(run: _Run, table: Table, content: pa.Table) -> int:

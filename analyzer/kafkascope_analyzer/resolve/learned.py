@@ -21,6 +21,7 @@ from kafkascope_analyzer.resolve.cluster.split_spill import split_spill
 from kafkascope_analyzer.resolve.find_uncovered import uncovered_of_spills
 from kafkascope_analyzer.resolve.flow.checkpoint import forget_flow
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
+from kafkascope_analyzer.resolve.tasks import RunTasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +70,17 @@ class Learned:
 def learn(
     spills: Sequence[Path],
     names: HostNames,
+    run: RunTasks,
     files: Sequence[tuple[int, int]] = (),
     network_times: pa.Table | None = None,
     saved_flow: Path | None = None,
 ) -> Learned:
     """Gathers the facts from the spills of all buckets.
 
-    names: names of hosts from the user and the files; DNS answers are added. files: times of the first and last packet
-    of each file, or of each of its spans between leaps of the clock. network_times: network_times.NETWORK_TIMES where
-    there were several capture points. saved_flow: the file of the counts of flow (flow.checkpoint) of a run to which
-    captures are appended; they are kept while there is one cluster.
+    names: names of hosts from the user and the files; DNS answers are added. run: runs tasks over the spills. files:
+    times of the first and last packet of each file, or of each of its spans between leaps of the clock. network_times:
+    network_times.NETWORK_TIMES where there were several capture points. saved_flow: the file of the counts of flow
+    (flow.checkpoint) of a run to which captures are appended; they are kept while there is one cluster.
     """
     note_answers(spills, names)
     uncovered = uncovered_of_spills(files, spills)
@@ -89,7 +91,7 @@ def learn(
     found = []
     for named, parts in zip(membership.clusters, _divided(membership), strict=True):
         cluster = learn_cluster(list(parts.values()), names)
-        shared = gather_shared_facts(list(parts.values()), cluster, uncovered, saved_flow)
+        shared = gather_shared_facts(list(parts.values()), cluster, run, uncovered, saved_flow)
         found.append(ClusterFacts(named, parts, cluster, replace(shared, network_times=network_times)))
     return Learned(membership, found, uncovered)
 

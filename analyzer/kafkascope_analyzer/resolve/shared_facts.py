@@ -1,7 +1,7 @@
 """Facts about the connections of all buckets that the second pass over a bucket needs, besides `Cluster`.
 
-The main process gathers them from the spills of all buckets, once for each cluster; the second pass over every bucket
-gets the same facts.
+The main process gathers them from the spills of all buckets, once for each cluster, and has the flow of records counted
+by tasks; the second pass over every bucket gets the same facts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,20 +12,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_analyzer.resolve.cluster.claims import gather_claims
 from kafkascope_analyzer.resolve.connections.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.cut_at_uncovered import without_unknown_idle
 from kafkascope_analyzer.resolve.flow.claimed_waits import claimed_waits
-from kafkascope_analyzer.resolve.flow.facts import gather_flow
-from kafkascope_analyzer.resolve.flow.fetch_facts import FetchRunEnds
+from kafkascope_analyzer.resolve.flow.facts import FlowWork, Reader, gather_flow
+from kafkascope_analyzer.resolve.flow.fetch_facts import FetchRunEnds, fetch_runs, sorted_runs
 from kafkascope_analyzer.resolve.flow.produce_facts import produce_waits, producer_clocks
-from kafkascope_analyzer.resolve.groups.lag import LagPoints
+from kafkascope_analyzer.resolve.flow.shares import shares_of
+from kafkascope_analyzer.resolve.groups.lag import LagPoints, lag_points, last_commits
 from kafkascope_analyzer.resolve.requests.failure_times import FailureTimes, failure_times, with_codes
 from kafkascope_analyzer.resolve.requests.partition_failures import PartitionFailures, partition_failures
 from kafkascope_analyzer.resolve.servers.activity import gather_server_rows
 from kafkascope_analyzer.resolve.servers.hosts import CONTACT_COLUMNS
 from kafkascope_analyzer.resolve.servers.rows import ServerRows
+from kafkascope_analyzer.resolve.tasks import RunTasks
 from kafkascope_analyzer.resolve.transactions.facts import TransactionFacts, gather_transaction_facts
 from kafkascope_analyzer.scan.failed_requests import FAILED_REQUESTS
 from kafkascope_analyzer.scan.spill import read_spill
@@ -79,11 +83,12 @@ class SharedFacts:
 def gather_shared_facts(
     spills: Sequence[Path],
     cluster: Cluster,
+    run: RunTasks,
     uncovered: Uncovered = NOTHING_UNCOVERED,
     saved_flow: Path | None = None,
 ) -> SharedFacts:
     """Gathers the facts from the spills of the buckets, which belong to one cluster. cluster: has the names of topics;
-    uncovered: the times that no file covers; saved_flow: as in gather_flow."""
+    run: runs tasks over the spills; uncovered: the times that no file covers; saved_flow: as in FlowWork."""
     found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
     connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
     connections = {spill: without_unknown_idle(rows, uncovered) for spill, rows in connections.items()}
@@ -93,8 +98,8 @@ def gather_shared_facts(
     )
     unanswered = _with_clients(connections, UNANSWERED_PARTITIONS)
     clocks = producer_clocks(connections)
-    lag, runs = LagPoints(connections, cluster.topics), FetchRunEnds(connections, cluster.topics)
-    flow = gather_flow(connections, cluster.topics, clocks, [lag, runs], saved_flow)
+    work = FlowWork(run, _readers(connections, cluster.topics), saved_flow)
+    flow = gather_flow(connections, cluster.topics, clocks, work)
     claims = gather_claims(connections, cluster.encrypted)
     waits = [produce_waits(flow.candidates, connections, clocks), claimed_waits(connections, claims)]
     offsets = pa.array(clocks.least_ns, mask=~clocks.is_usable)
@@ -103,8 +108,8 @@ def gather_shared_facts(
         _request_failures(connections),
         partition_failures(errors, unanswered, cluster.topics),
         gather_transaction_facts(spills, cluster.topics),
-        lag.points(),
-        runs.runs(),
+        lag_points([lag for lag, _ in flow.tables]),
+        sorted_runs([runs for _, runs in flow.tables]),
         pa.concat_tables(waits),
         gather_server_rows(connections, cluster, uncovered, offsets, claims),
         claims,
@@ -112,6 +117,23 @@ def gather_shared_facts(
         flow.n_left_out,
         uncovered,
     )
+
+
+def _readers(connections: Mapping[Path, pa.Table], topics: TopicNames) -> list[tuple[Reader, Reader]]:
+    """Returns what each share of the topic-partitions looks for in responses, beside its flow: the high watermarks at
+    the times of commits, and the ends of Fetch runs."""
+    n, commits = len(connections), last_commits(connections, topics)
+    runs, is_committed = fetch_runs(connections, topics)
+    of_commits, of_runs = (
+        shares_of(flat(rows["topic"]).dictionary_encode(), rows["partition"].to_numpy(), n) for rows in (commits, runs)
+    )
+    return [
+        (
+            LagPoints(commits.filter(pa.array(of_commits == share))),
+            FetchRunEnds(runs.filter(pa.array(of_runs == share)), is_committed[of_runs == share]),
+        )
+        for share in range(n)
+    ]
 
 
 def _request_failures(connections: Mapping[Path, pa.Table]) -> FailureTimes:

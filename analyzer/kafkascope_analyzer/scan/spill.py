@@ -177,6 +177,11 @@ def settled_files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob("*.arrow") if _part_of(path) != END)
 
 
+def is_of_end(file: str) -> bool:
+    """Whether a file, of this name or path, is of the part of the scan's end."""
+    return _part_of(Path(file)) == END
+
+
 def remove_spilled(directory: Path, names: Collection[str]) -> None:
     """Removes the files of some tables."""
     for path in [path for name in names for path in _files(directory, name)]:

@@ -2,14 +2,15 @@
 tasks of Spark.
 
 The run is the same with all of them. `scan` reads the captures and spills rows, bucket by bucket; the run learns facts
-about the cluster from the spills; `finish` writes the tables that need these facts. Files are written into the folder
-of the new dataset, or to its place, and then reported as `put_files`.
+about the cluster from the spills, and has what grows with the captures done by tasks (`run`); `finish` writes the
+tables that need these facts. Files are written into the folder of the new dataset, or to its place, and then reported
+as `put_files`.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from kafkascope_analyzer.read.reading import Reading
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.resolve.tasks import SpillTask
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
 
 Progress = Callable[[int, int], None]
@@ -61,6 +63,9 @@ class Engine(Protocol):
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
         """The first pass: reads the inputs. Afterwards the `before` of captures to read is the state after all of them.
         Raises CaptureError where one cannot be read."""
+
+    def run(self, tasks: Sequence[SpillTask]) -> list[Any]:
+        """Runs tasks over the spills, after `scan`. Returns what each has found."""
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """The second pass over all buckets. meanwhile: called while other processes are working, if there are any."""

@@ -29,6 +29,7 @@ from kafkascope_analyzer.read.window import BlockSizes
 from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.resolve.tasks import SpillTask
 from kafkascope_analyzer.workers.engine import NotWrittenError, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
 from kafkascope_parsers.errors import UsageError
@@ -149,6 +150,17 @@ class Workers:
             self._send(pipe, None)
         return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
 
+    def done(self, tasks: Sequence[SpillTask]) -> list[Any]:
+        """Has the workers do tasks, each one that of its number, as far as there are that many. Returns what each task
+        has found."""
+        n, found = len(self._pipes), list[Any]()
+        for first in range(0, len(tasks), n):
+            at_work = list(zip(self._pipes, tasks[first : first + n], strict=False))
+            for pipe, task in at_work:
+                self._send(pipe, task)
+            found += [self._answer(pipe) for pipe, _ in at_work]
+        return found
+
     def finished(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> list[Finished]:
         """Has each worker finish its bucket, and calls `meanwhile`. learned: facts from all buckets. Returns the
         results of the workers."""
@@ -255,6 +267,11 @@ class Processes:
         push_all(reading, self._pool.push, progress)
         return Scanned(reading.captures, reading.limits_hit, self._pool.scanned(), reading.network_times())
 
+    def run(self, tasks: Sequence[SpillTask]) -> list[Any]:
+        """See `Engine.run`."""
+        assert self._pool is not None  # `scan` was called first
+        return self._pool.done(tasks)
+
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """See `Engine.finish`."""
         assert self._pool is not None  # `scan` was called first
@@ -285,7 +302,8 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         result = scans.finish()
         pipe.send(result)
         scans.close()  # meanwhile the reader learns the cluster
-        learned = cast(Learned, pipe.recv())
+        while not isinstance(learned := pipe.recv(), Learned):
+            pipe.send(cast(SpillTask, learned)(job.bucket.spill.parent))
         finished = Finished.joined(finish_bucket(bucket, learned) for bucket in result.buckets)
         for bucket in result.buckets if not job.keeps_state else ():
             for spill in (bucket.spill, *learned.parts_of(bucket.spill)):

@@ -1,6 +1,7 @@
 """The engine of small captures: one bucket, in this process."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
@@ -9,6 +10,7 @@ from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.resolve.tasks import SpillTask
 from kafkascope_analyzer.workers.engine import Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
 
@@ -37,6 +39,10 @@ class ThisProcess:
         scans.close()
         self._buckets = result.buckets
         return Scanned(reading.captures, reading.limits_hit, [result], reading.network_times())
+
+    def run(self, tasks: Sequence[SpillTask]) -> list[Any]:
+        """See `Engine.run`."""
+        return [task(self._buckets[0].spill.parent) for task in tasks]
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """See `Engine.finish`."""

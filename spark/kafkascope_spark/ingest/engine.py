@@ -24,18 +24,22 @@ from kafkascope_analyzer.read.source import BLOCK_BYTES, CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.resolve.tasks import SpillTask
+from kafkascope_analyzer.scan.spill import is_of_end
 from kafkascope_analyzer.workers.engine import Progress, Scanned
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.failures import spark_failures
 from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, remove_blocks
-from kafkascope_spark.ingest.finish_stage import FinishJob, finish_stage, message_names, save_learned
+from kafkascope_spark.ingest.finish_stage import FinishJob, finish_stage, message_names
 from kafkascope_spark.ingest.reachable import check_reachable
 from kafkascope_spark.ingest.read_stage import PointsReport, RangeReport, Stage, points_stage, read_stage
 from kafkascope_spark.ingest.report_rows import REPORT, reports_of
+from kafkascope_spark.ingest.saved_work import save_file
 from kafkascope_spark.ingest.scan_stage import ScanReport, save_blocks, scan_stage
 from kafkascope_spark.ingest.session_buckets import ShownSession, save_sessions
-from kafkascope_spark.ingest.task_files import TaskRun, copy_spill, fetch
+from kafkascope_spark.ingest.task_files import SPILLED_ROWS, TaskRun, copy_new, fetch
+from kafkascope_spark.ingest.task_stage import Work, WorkReport, task_stage
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.session import keep_class_archive
 
@@ -106,6 +110,13 @@ class SparkEngine:
         self._session, self._stage = session, stage
         self._reports: list[ScanReport] = []
         self._jobs: list[FinishJob] = []
+        self._spill = Path()
+        """The local folder of the spills."""
+        self._places: dict[str, str] = {}
+        """Path in the dataset's storage of the files of all spills, by their paths in the local folder."""
+        self._spilled_by_tasks: set[str] = set()
+        """Files that tasks have spilled between the passes; the driver does not read them."""
+        self._n_works = 0
 
     def __enter__(self) -> "SparkEngine":
         return self
@@ -130,7 +141,9 @@ class SparkEngine:
                 bucket.spill.mkdir(parents=True, exist_ok=True)
             results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
             names = message_names(report.files, self._run.run_id)
-            self._jobs.append(FinishJob(buckets, report.spill, names))
+            self._spill = job.bucket.spill.parent
+            self._places |= report.spill
+            self._jobs.append(FinishJob(buckets, {}, names))
         return Scanned(captures, limits_hit_below_tcp(captures), results, network_times)
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
@@ -139,17 +152,55 @@ class SparkEngine:
             meanwhile()
         jobs = [self._with_what_was_learned(job, learned) for job in self._jobs]
         self._stage("Spark: writing the tables")
-        file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
+        file = save_file(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
         finished: list[Finished] = self._reported(len(jobs), finish_stage(self._run, jobs, file))
         keep_class_archive()
         return Finished.joined([*finished, *(Finished({}, report.files) for report in self._reports)])
 
+    def run(self, tasks: Sequence[SpillTask]) -> list[Any]:
+        """Implements `Engine.run`."""
+        place = f"{spill_folder(self._run.run_id)}/works"
+        works = []
+        for task in tasks:
+            self._n_works += 1
+            spill = self._stored({(name, table) for name, table in task.reads()})
+            works.append(Work(save_file(self._run, task, f"{place}/{self._n_works}.pickle"), spill))
+        self._stage("Spark: following the records")
+        reports: list[WorkReport] = self._reported(len(works), task_stage(self._run, works))
+        self._stage("learning the cluster")
+        for report in reports:
+            self._places |= report.spill
+            self._spilled_by_tasks |= report.spill.keys()
+            for file in report.removed:
+                self._places.pop(file, None)
+            saved = [file for file in report.spill if self._run.keeps_state and not is_of_end(file)]
+            fetch(self._run.storage, ((report.spill[file], file) for file in saved), self._spill)
+        return [report.found for report in reports]
+
+    def _stored(self, tables: set[tuple[str, str]]) -> dict[str, str]:
+        """Returns the files of spilled tables, of the folder and name of each, that are in the dataset's storage. Files
+        that the driver has spilled are copied there."""
+        self._places |= copy_new(self._run, self._spill, self._unknown({folder for folder, _ in tables}))
+        return {file: place for file, place in self._places.items() if _table_of(file) in tables}
+
+    def _unknown(self, folders: Iterable[str]) -> list[str]:
+        """Returns the files of spills that are only in the driver's folder."""
+        here = (path for name in sorted(folders) for path in sorted((self._spill / name).glob(SPILLED_ROWS)))
+        return [file for path in here if (file := path.relative_to(self._spill).as_posix()) not in self._places]
+
     def _with_what_was_learned(self, job: FinishJob, learned: Learned) -> FinishJob:
         """Returns the job with the files that learning has spilled, and without those that it has removed."""
-        folder, names = job.buckets[0].spill.parent, _folders(job, learned)
-        left = {file: place for file, place in job.spill.items() if (folder / file).exists()}
-        spill = {file: place for file, place in left.items() if _is_needed(file, names)}
-        return replace(job, spill=spill | copy_spill(self._run, folder, names, spill))
+        names = _folders(job, learned)
+        self._places |= copy_new(self._run, self._spill, self._unknown(names))
+        own = {bucket.spill.name for bucket in job.buckets} | set(names)
+        spill = {
+            file: place
+            for file, place in self._places.items()
+            if file.rpartition("/")[0] in own
+            and _is_needed(file, names)
+            and (file in self._spilled_by_tasks or (self._spill / file).exists())
+        }
+        return replace(job, spill=spill)
 
     def _scan_points(self, points: CapturePoints) -> tuple[list[CaptureInfo], pa.Table]:
         """Runs the first two stages over capture points. Returns the captures, and the times of segments between the
@@ -204,6 +255,12 @@ class SparkEngine:
 def _folders(job: FinishJob, learned: Learned) -> list[str]:
     """Returns the spill folders of a job's buckets, divided by cluster."""
     return [part.name for bucket in job.buckets for part in learned.parts_of(bucket.spill)]
+
+
+def _table_of(file: str) -> tuple[str, str]:
+    """Returns the folder and the table of a file of a spill."""
+    folder, _, name = file.rpartition("/")
+    return folder, name.rsplit(".", 2)[0]
 
 
 def _is_needed(file: str, folders: Sequence[str]) -> bool:

@@ -1,7 +1,6 @@
 """The third stage: a task fetches the spill of a bucket, writes the tables that need the facts learned from all
 buckets, and moves them to the dataset's storage."""
 
-import hashlib
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +13,9 @@ from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
-from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.ingest.read_stage import Stage
 from kafkascope_spark.ingest.report_rows import report_row
+from kafkascope_spark.ingest.saved_work import SavedFile, load_file
 from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, fetch, move_tables, task_folder
 from kafkascope_spark.ingest.worker_process import task_at_work
 
@@ -32,44 +31,19 @@ class FinishJob:
     messages: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedFile:
-    """The file with the learned facts in the dataset's storage, and its SHA-256. The file is unpickled, so it must be
-    the one that the driver wrote."""
-
-    place: str
-    sha256: str
-
-
-def finish_stage(run: TaskRun, jobs: Sequence[FinishJob], learned: LearnedFile) -> Stage:
-    """Returns the function that finishes the jobs whose numbers are the rows. It yields report_rows.REPORT, one
-    `Finished` per row."""
+def finish_stage(run: TaskRun, jobs: Sequence[FinishJob], learned: SavedFile) -> Stage:
+    """Returns the function that finishes the jobs whose numbers are the rows. learned: the file of a `Learned`. It
+    yields report_rows.REPORT, one `Finished` per row."""
 
     def finish(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
             known: Learned | None = None
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    known = known or load_learned(run, learned)
+                    known = known or pickle.loads(load_file(run, learned))
                     yield report_row(_finished(run, jobs[number], known))
 
     return finish
-
-
-def save_learned(run: TaskRun, learned: Learned, place: str) -> LearnedFile:
-    """Writes the learned facts to the dataset's storage, for the tasks of this run."""
-    data = pickle.dumps(learned)
-    run.storage.write_bytes(place, data)
-    return LearnedFile(place, hashlib.sha256(data).hexdigest())
-
-
-def load_learned(run: TaskRun, file: LearnedFile) -> Learned:
-    """Loads the learned facts. Raises UsageError if the file is not the one that the driver wrote."""
-    data = run.storage.read_bytes(file.place)
-    if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise UsageError(f"{run.storage.uri_of(file.place)} was changed while the run was at work")
-    learned: Learned = pickle.loads(data)
-    return learned
 
 
 def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:

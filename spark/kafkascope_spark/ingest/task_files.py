@@ -79,20 +79,32 @@ def move_spill(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -
     return places
 
 
-def copy_spill(run: TaskRun, folder: Path, buckets: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """Copies the rows of a bucket's spills into the run's shared spill, except files that it already has; the local
-    files are kept. Other arguments and result: see `move_spill`."""
-    places = _places(run, folder, buckets, SPILLED_ROWS)
-    unknown = {name: place for name, place in places.items() if name not in known}
-    _hand_over(run.storage.put, run.storage, folder, unknown)
-    return unknown
+def copy_new(run: TaskRun, folder: Path, files: Collection[str]) -> dict[str, str]:
+    """Copies files of a local folder of spills into the run's shared spill; the local files are kept. files, and the
+    keys of the result: their paths in the folder."""
+    places = {file: f"{_base(run)}/{file}" for file in files}
+    _hand_over(run.storage.put, run.storage, folder, places)
+    return places
+
+
+def move_new(run: TaskRun, folder: Path, files: Collection[str]) -> dict[str, str]:
+    """Moves files of a local folder of spills into the run's shared spill. Other arguments and result: see
+    `copy_new`."""
+    places = {file: f"{_base(run)}/{file}" for file in files}
+    _hand_over(run.storage.move_here, run.storage, folder, places)
+    return places
 
 
 def _places(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -> dict[str, str]:
     """Returns the paths in the shared spill for the files of a bucket, by their paths in a local folder."""
-    base = f"{spill_folder(run.run_id)}/{attempt()}"
+    base = _base(run)
     found = (path.relative_to(folder).as_posix() for name in buckets for path in sorted((folder / name).glob(names)))
     return {relative: f"{base}/{relative}" for relative in found}
+
+
+def _base(run: TaskRun) -> str:
+    """Returns the folder in the dataset's storage for the files that the task spills."""
+    return f"{spill_folder(run.run_id)}/{attempt()}"
 
 
 def fetch(storage: Storage, files: Iterable[tuple[str, str]], folder: Path) -> None:

@@ -3,6 +3,7 @@ what tasks leave for each other is gone at the end."""
 
 import os
 import pathlib
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -27,7 +28,7 @@ from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.ingest import engine as tested
 from kafkascope_spark.ingest.engine import ReadSizes, SparkEngine
-from kafkascope_spark.ingest.finish_stage import load_learned, save_learned
+from kafkascope_spark.ingest.saved_work import load_file, save_file
 from kafkascope_spark.ingest.task_files import TaskRun
 
 pytestmark = pytest.mark.spark
@@ -274,8 +275,8 @@ def test_a_run_that_fails_leaves_nothing(spark: Any, tmp_path: pathlib.Path, mon
 
 def test_what_was_learned_is_read_only_as_it_was_written(tmp_path: pathlib.Path) -> None:
     run = TaskRun(Storage.of(tmp_path), "0" * 12, 1, OPTIONS.detail, tested.limits_within(None))
-    file = save_learned(run, ("what was", "learned"), "_spill-0/learned.pickle")  # type: ignore[arg-type]
-    assert load_learned(run, file) == ("what was", "learned")
+    file = save_file(run, ("what was", "learned"), "_spill-0/learned.pickle")  # type: ignore[arg-type]
+    assert pickle.loads(load_file(run, file)) == ("what was", "learned")
     (tmp_path / file.place).write_bytes(b"cos\nsystem\n(S'true'\ntR.")
     with pytest.raises(UsageError, match="was changed while the run was at work"):
-        load_learned(run, file)
+        load_file(run, file)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.resolve.flow.counts import FETCH_SLICES, PRODUCE_SLICES
+from kafkascope_analyzer.resolve.flow.counts import PRODUCE_SLICES, slice_tables
 from kafkascope_analyzer.resolve.flow.produce_facts import ProducerClocks
 from kafkascope_analyzer.scan.block_ends import SERVED
 from kafkascope_analyzer.scan.named_in_parts import NAMED
@@ -26,7 +26,7 @@ from kafkascope_analyzer.scan.spill import read_spill, remove_spilled, spilled_p
 Longs = NDArray[np.int64]
 SAVED_FLOW = "flow.state"
 """The name of the file of the counts, beside the folders of the spills."""
-_READER, _HAS_SENT, _CLOCK = 0, 1, [2, 3]
+READER, _HAS_SENT, CLOCK, IS_USABLE = range(4)
 """Columns of FlowBasis.connections."""
 
 
@@ -46,7 +46,7 @@ class FlowBasis:
     ) -> "FlowBasis":
         """Returns the basis. sizes: number of connections, by the directory of a bucket's spill."""
         flags = clocks.has_sent.astype(np.int64), clocks.is_usable.astype(np.int64)
-        columns = np.stack([readers, flags[0], clocks.least_ns, flags[1]], 1)  # _READER, _HAS_SENT, _CLOCK
+        columns = np.stack([readers, flags[0], clocks.least_ns, flags[1]], 1)  # READER, _HAS_SENT, CLOCK, IS_USABLE
         parts = np.split(columns, np.cumsum(list(sizes.values()))[:-1])
         names = dict(zip(topics.ids.to_pylist(), topics.names.to_pylist(), strict=True))
         return cls(slice_ns, dict(zip(sizes, parts, strict=True)), names)
@@ -62,7 +62,7 @@ class FlowBasis:
         if state["slice_ns"] != self.slice_ns or list(state["connections"]) != [each.name for each in self.connections]:
             return False
         return all(
-            np.array_equal(before[:, _READER], now[: len(before), _READER]) for before, now in self._both(state)
+            np.array_equal(before[:, READER], now[: len(before), READER]) for before, now in self._both(state)
         ) and self._names_hold(state["topics"], part)
 
     def changed_clocks(self, state: Mapping[str, Any]) -> list[NDArray[np.bool_]]:
@@ -70,7 +70,7 @@ class FlowBasis:
         found = []
         for before, now in self._both(state):
             changed = np.zeros(len(now), np.bool_)
-            is_same = (before[:, _CLOCK] == now[: len(before), _CLOCK]).all(1)
+            is_same = (before[:, CLOCK:] == now[: len(before), CLOCK:]).all(1)
             changed[: len(before)] = ~is_same & (before[:, _HAS_SENT] == 1)
             found.append(changed)
         return found
@@ -111,7 +111,7 @@ def forget_flow(file: Path | None, spills: Iterable[Path]) -> None:
     if file is not None:
         file.unlink(missing_ok=True)
     for spill in spills:
-        remove_spilled(spill, (PRODUCE_SLICES, FETCH_SLICES))
+        remove_spilled(spill, (PRODUCE_SLICES, *slice_tables(spill)))
 
 
 def save_flow(file: Path, basis: FlowBasis, part: int, states: dict[str, Any]) -> None:

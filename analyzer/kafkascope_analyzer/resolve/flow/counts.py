@@ -1,6 +1,7 @@
 """Counts records passing through topic-partitions, and spills the counts of each time slice when it has ended."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +21,18 @@ from kafkascope_analyzer.resolve.flow.kernels import (
     follow_flow,
 )
 from kafkascope_analyzer.scan.places import Slots, TopicPartitions
-from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_analyzer.scan.spill import Spill, spilled_tables
 
 PRODUCE_SLICES, FETCH_SLICES = "facts.produce_slices", "facts.fetch_slices"
-"""Spilled tables: conn, topic, partition, ts_ns (begin of the slice), fields of CELL, and latencies."""
+"""Spilled tables: conn, topic, partition, ts_ns (begin of the slice), fields of CELL, and latencies. There is a table
+of fetched records for each share of the topic-partitions (fetch_slice_table)."""
 RECOUNTED = "facts.recounted"
 """Spilled table: conn, part: the first part whose PRODUCE_SLICES count for that connection; for other connections all
 parts count."""
 MOST_CELLS, MOST_PLACES = 1 << 16, 1 << 14
-"""Most pairs of connection and topic-partition (fetched: of all buckets; accepted: of a bucket), and most
-topic-partitions, that are followed: 1.2 kB and 8 kB each. Others have no rows in partition_flow, and are counted in the
-manifest (limits_hit)."""
+"""Most pairs of connection and topic-partition (fetched: of a share; accepted: of a bucket), and most topic-partitions
+(of a bucket, and of a share), that are followed: 1.2 kB and 8 kB each. Others have no rows in partition_flow, and are
+counted in the manifest (limits_hit)."""
 CONN_SHIFT = 40
 """Number of bits for the topic-partition in the key of a cell; the connection's number (clients.conn_keys) is above
 them."""
@@ -101,6 +103,16 @@ class _EndedSlices:
             self._spills[bucket].gather(self._name, rows.filter(pa.array(buckets == bucket)))
 
 
+def fetch_slice_table(share: int) -> str:
+    """Returns the name of the spilled table of the fetched records of a share."""
+    return f"{FETCH_SLICES}.{share}"
+
+
+def slice_tables(spill: Path) -> list[str]:
+    """Returns the names of a bucket's spilled tables with fetched records."""
+    return [name for name in spilled_tables(spill) if name.startswith(f"{FETCH_SLICES}.")]
+
+
 class ProduceCounts:
     """Counts the accepted records of one bucket. The counts of a slice may have several rows in PRODUCE_SLICES: one for
     each time that records of another slice came in between. slice_ns, partitions: as in FetchCounts."""
@@ -131,12 +143,12 @@ class ProduceCounts:
 
 
 class FetchCounts:
-    """Counts fetched records. slice_ns: length of a slice; partitions: the codes of topic-partitions; spills: spills of
-    the buckets, by number."""
+    """Counts fetched records of a share. slice_ns: length of a slice; partitions: the codes of topic-partitions;
+    spills: spills of the buckets, by number."""
 
-    def __init__(self, slice_ns: int, partitions: TopicPartitions, spills: Sequence[Spill]) -> None:
+    def __init__(self, share: int, slice_ns: int, partitions: TopicPartitions, spills: Sequence[Spill]) -> None:
         self._slice_ns = slice_ns
-        self._ended = _EndedSlices(FETCH_SLICES, slice_ns, partitions, spills)
+        self._ended = _EndedSlices(fetch_slice_table(share), slice_ns, partitions, spills)
         self._state = FlowState(
             np.empty(0, CELL),
             np.empty((0, N_CLASSES), np.int32),

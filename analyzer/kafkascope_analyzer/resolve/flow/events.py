@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.flow import FetchSlice, Prod
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.flow.added_slices import produce_slices
-from kafkascope_analyzer.resolve.flow.counts import FETCH_SLICES
+from kafkascope_analyzer.resolve.flow.counts import slice_tables
 from kafkascope_analyzer.scan.spill import read_spill
 
 
@@ -32,8 +32,9 @@ class FlowEvents(EventSource):
         """Yields the slices of the connections of this bucket."""
         for rows in produce_slices(self._spill):
             yield self._events(ProduceSlice, rows)
-        for rows in read_spill(self._spill, FETCH_SLICES):
-            yield self._events(FetchSlice, rows)
+        for name in slice_tables(self._spill):
+            for rows in read_spill(self._spill, name):
+                yield self._events(FetchSlice, rows)
 
     def _events(self, kind: type[Event], rows: pa.Table) -> pa.Table:
         columns = {name: flat(rows[name]) for name in rows.column_names}

@@ -4,7 +4,7 @@ available.
 Members of a group fetch on connections of any bucket, and the records for which they wait are produced on others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.flow.blocks import NamedRows
-from kafkascope_analyzer.resolve.flow.offset_times import NEVER, OffsetTimes
+from kafkascope_analyzer.resolve.flow.offset_times import NEVER, NONE, OffsetTimes
 from kafkascope_analyzer.resolve.flow.part_ends import named_rows
+from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS
 from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.transaction_picks import READERS
 
+Longs = NDArray[np.int64]
 RUNS = pa.schema(
     [
         ("conn_id", pa.string()),
@@ -60,34 +62,34 @@ _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "fir
 
 
 class FetchRunEnds:
-    """The runs of all buckets, and the times of the records after them from responses (flow.facts.Responses).
-    connections: with conn_id, by the directory of a bucket's spill."""
+    """The times of the records after runs of Fetch requests, from the rows of a share (flow.follow.Responses). runs:
+    those of its topic-partitions (fetch_runs); is_committed: whether each is of a consumer that reads only committed
+    records."""
 
-    def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
-        found = [_runs_of(spill, rows["conn_id"], topics) for spill, rows in connections.items()]
-        self._runs = pa.concat_tables([RUNS.empty_table(), *found]).sort_by(_ORDER).combine_chunks()
-        self._is_committed = _read_committed(connections, self._runs)
+    def __init__(self, runs: pa.Table, is_committed: NDArray[np.bool_]) -> None:
+        self._runs, self._is_committed = runs, is_committed
         points = _points(self._runs)
         partitions = points["partition"].to_numpy().astype(np.int64)
         self._times = OffsetTimes(flat(points["topic"]), partitions, points["offset"].to_numpy())
+        self._place_of = np.empty(0, np.int64)
 
-    def take_accepted(self, named: NamedRows) -> None:
-        """Takes responses to Produce."""
+    def begin(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> None:
+        """See Responses."""
+        self._place_of = self._times.find(topics, partitions)
+
+    def take_accepted(self, rows: Mapping[str, Longs]) -> None:
+        """See Responses."""
+        if self._runs.num_rows:
+            self._times.take_accepted(self._place_of[rows["place"]], rows["first_offset"], rows["ts_ns"])
+
+    def take_fetched(self, rows: Mapping[str, Longs]) -> None:
+        """See Responses."""
         if not self._runs.num_rows:
             return
-        rows = named.rows
-        accepted = pc.if_else(pc.equal(rows["error_code"], 0), rows["partition_offset"], None)
-        times = rows["ts_ns"].fill_null(0)  # null where the broker did not respond
-        columns = {"partition": rows["partition"], "partition_offset": accepted, "ts_ns": times}
-        self._times.take_accepted(named.topics, pa.table(columns))
-
-    def take_fetched(self, named: NamedRows) -> None:
-        """Takes responses to Fetch."""
-        if not self._runs.num_rows:
-            return
-        self._times.take_ends(named.topics, named.rows, "high_watermark")
+        places = self._place_of[rows["place"]]
+        self._times.take_ends(places, rows["high_watermark"], rows["ts_ns"])
         if self._is_committed.any():
-            self._times.take_stable(named.topics, named.rows)
+            self._times.take_stable(places, rows["last_stable_offset"], rows["ts_ns"])
 
     def state(self) -> dict[str, Any]:
         """Returns the state to be saved."""
@@ -98,7 +100,8 @@ class FetchRunEnds:
         return {"points": points.cast(_POINTS), "is_any_committed": bool(self._is_committed.any())}
 
     def resume(self, state: Mapping[str, Any], ends: NamedRows) -> set[int]:
-        """See flow.facts.Responses."""
+        """Continues from the results of earlier runs. ends: the highest offsets and times of each part
+        (part_ends.PART_ENDS). Returns the parts whose rows have to be read again."""
         if not self._runs.num_rows:
             return set()
         needed = self._times.resume(named_rows(state["points"]), ends)
@@ -106,11 +109,14 @@ class FetchRunEnds:
             return set(ends.rows["part"].to_pylist())
         return needed
 
-    def runs(self) -> pa.Table:
-        """Returns the runs (RUNS), when all responses were taken."""
+    def found(self) -> pa.Table:
+        """Returns the runs (RUNS), when all rows were taken."""
         if not self._runs.num_rows:
             return self._runs
-        self._times.take_created(*_created(self._runs))
+        created = _created(self._runs)
+        places = self._times.find(flat(created["topic"]).dictionary_encode(), created["partition"])
+        offsets, created_ns = int_column(created, "first_offset", NONE), created["created_ns"].to_numpy()
+        self._times.take_created(places, offsets, created_ns)
         accepted_ns = self._times.first_ns()
         if self._is_committed.any():
             stable_ns = np.maximum(accepted_ns, self._times.blocked_ns())
@@ -127,17 +133,26 @@ def _points(runs: pa.Table) -> pa.Table:
     return pa.concat_tables([places, places]).append_column("offset", offsets).combine_chunks()
 
 
-def _created(runs: pa.Table) -> tuple[pa.DictionaryArray, pa.Table]:
-    """Returns topics and rows (partition, partition_offset, ts_ns) of the first records of runs, with their create
-    times, where the record times of a consumer are those of a clock."""
+def _created(runs: pa.Table) -> pa.Table:
+    """Returns the runs whose first records have create times: those of consumers whose record times are those of a
+    clock."""
     per = ["conn_id", "topic", "partition"]
     total = runs.group_by(per).aggregate([("n", "sum"), ("n_young", "sum")])
     is_clock = pc.greater_equal(total["n_young_sum"], pc.multiply(pc.cast(total["n_sum"], pa.float64()), MOSTLY_YOUNG))
-    chosen = runs.join(total.filter(is_clock).select(per), per, join_type="left semi")
-    rows = chosen.select(["partition", "first_offset", "created_ns"]).rename_columns(
-        ["partition", "partition_offset", "ts_ns"]
-    )
-    return flat(chosen["topic"].cast(pa.dictionary(pa.int32(), pa.string()))), rows
+    return runs.join(total.filter(is_clock).select(per), per, join_type="left semi")
+
+
+def fetch_runs(connections: Mapping[Path, pa.Table], topics: TopicNames) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """Returns the runs of all buckets (RUNS), and whether each is of a consumer that reads only committed records.
+    connections: with conn_id, by the directory of a bucket's spill."""
+    found = [_runs_of(spill, rows["conn_id"], topics) for spill, rows in connections.items()]
+    runs = sorted_runs(found)
+    return runs, _read_committed(connections, runs)
+
+
+def sorted_runs(tables: Sequence[pa.Table]) -> pa.Table:
+    """Returns the runs of several tables in their order."""
+    return pa.concat_tables([RUNS.empty_table(), *tables]).sort_by(_ORDER).combine_chunks()
 
 
 def _read_committed(connections: Mapping[Path, pa.Table], runs: pa.Table) -> NDArray[np.bool_]:

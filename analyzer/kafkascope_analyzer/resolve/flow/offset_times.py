@@ -1,21 +1,22 @@
 """Finds when offsets of topic-partitions were accepted or readable, from any message of the capture that shows it.
 
-A point is a topic-partition and an offset whose time is wanted. Points are collected first, from all buckets; then
-Produce and Fetch responses of all buckets are read once. Memory: four numbers for each point. Where captures are
-appended, the results of earlier runs are reused, and parts that these have read are read again only where they may have
-the time of a new point.
+A point is a topic-partition (place) and an offset whose time is wanted. Points are collected first, from all buckets;
+then the rows of Produce and Fetch responses about these topic-partitions are read once. Memory: four numbers for each
+point. Where captures are appended, the results of earlier runs are reused, and parts that these have read are read
+again only where they may have the time of a new point.
 """
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.flow.blocks import NamedRows
 from kafkascope_analyzer.resolve.flow.known_places import KnownPlaces
+from kafkascope_analyzer.scan.apis import int_column
 
 Longs = NDArray[np.int64]
+NONE = -1
+"""Stands for an offset that is not known."""
 NEVER = np.iinfo(np.int64).max
 
 
@@ -33,34 +34,38 @@ class OffsetTimes:
         self._is_written = np.zeros(len(self._topic_partitions), np.bool_)
         """By topic-partition: whether the capture shows its producers."""
 
-    def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes batches that brokers accepted (partition, partition_offset: offset of the first record, ts_ns)."""
-        known = self._known(topics, rows, rows["partition_offset"])
+    def find(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> Longs:
+        """Returns the place of each topic-partition, as the other methods take them; -1 for those without points."""
+        return self._topic_partitions.find(topics, partitions)
+
+    def take_accepted(self, places: Longs, first_offsets: Longs, ts_ns: Longs) -> None:
+        """Takes batches that brokers accepted. Offsets are -1 where they are not known."""
+        known = _known(places, first_offsets)
         self._is_written[known[0]] = True
         slots, chosen = self._up_to(*known)
-        np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
+        np.minimum.at(self._first_ns, slots, ts_ns[chosen])
 
-    def take_created(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes records with their create times (partition, partition_offset, ts_ns), after all batches. They count for
-        topic-partitions whose producers the capture does not show."""
-        slots, chosen = self._up_to(*self._known(topics, rows, rows["partition_offset"]))
+    def take_created(self, places: Longs, offsets: Longs, ts_ns: Longs) -> None:
+        """Takes records with their create times, after all batches. They count for topic-partitions whose producers the
+        capture does not show."""
+        slots, chosen = self._up_to(*_known(places, offsets))
         is_other = ~self._is_written[self._places[slots]]
-        np.minimum.at(self._first_ns, slots[is_other], rows["ts_ns"].to_numpy()[chosen[is_other]])
+        np.minimum.at(self._first_ns, slots[is_other], ts_ns[chosen[is_other]])
 
-    def take_ends(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> None:
-        """Takes ends of partitions (partition, column: the offset after the last record, ts_ns)."""
-        slots, chosen = self._up_to(*self._known(topics, rows, pc.subtract(rows[column], 1)))
-        np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
+    def take_ends(self, places: Longs, ends: Longs, ts_ns: Longs) -> None:
+        """Takes ends of partitions: the offset after the last record."""
+        slots, chosen = self._up_to(*_known(places, ends - 1))
+        np.minimum.at(self._first_ns, slots, ts_ns[chosen])
 
-    def take_stable(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes last stable offsets (partition, last_stable_offset, ts_ns): records at or after them belong to open
-        transactions, or come after such records."""
-        places, chosen, offsets = self._known(topics, rows, rows["last_stable_offset"])
+    def take_stable(self, places: Longs, stable: Longs, ts_ns: Longs) -> None:
+        """Takes last stable offsets: records at or after them belong to open transactions, or come after such
+        records."""
+        places, chosen, offsets = _known(places, stable)
         rank = np.searchsorted(self._offsets, offsets)
         slots = np.searchsorted(self._keys, places * len(self._offsets) + rank)
         is_there = slots < len(self._keys)
         is_there[is_there] = self._places[slots[is_there]] == places[is_there]
-        np.maximum.at(self._blocked_ns, slots[is_there], rows["ts_ns"].to_numpy()[chosen[is_there]])
+        np.maximum.at(self._blocked_ns, slots[is_there], ts_ns[chosen[is_there]])
 
     def resume(self, found: NamedRows, ends: NamedRows) -> set[int]:
         """Takes over the results of earlier parts. found: the points of earlier runs (partition, offset, first_ns,
@@ -85,10 +90,8 @@ class OffsetTimes:
     def _needed(self, new: Longs, ends: NamedRows) -> set[int]:
         """Returns the parts whose offsets of a topic-partition go beyond a new point of it. For the other parts their
         highest offsets suffice."""
-        topics, rows = ends.topics, ends.rows
-        stable = {"partition": rows["partition"], "last_stable_offset": rows["last_stable_offset"]}
-        self.take_stable(topics, pa.table(stable | {"ts_ns": rows["stable_ns"].fill_null(0)}))
-        places = self._topic_partitions.find(topics, rows["partition"])
+        rows, places = ends.rows, self.find(ends.topics, ends.rows["partition"])
+        self.take_stable(places, int_column(rows, "last_stable_offset", NONE), int_column(rows, "stable_ns", 0))
         self._is_written[places[(places >= 0) & (rows["is_written"].to_numpy() == 1)]] = True
         first = places * len(self._offsets)
         end = first + np.searchsorted(self._offsets, rows["end_offset"].to_numpy())
@@ -118,15 +121,12 @@ class OffsetTimes:
         is_there[is_there] = self._places[slots[is_there]] == places[is_there]
         return slots[is_there], rows[is_there]
 
-    def _known(
-        self, topics: pa.DictionaryArray, rows: pa.Table, offsets: pa.ChunkedArray
-    ) -> tuple[Longs, Longs, Longs]:
-        """Returns the rows about a topic-partition with points that have an offset: their topic-partitions, row numbers
-        and offsets."""
-        places = self._topic_partitions.find(topics, rows["partition"])
-        known = flat(offsets).fill_null(-1).to_numpy()
-        chosen = np.flatnonzero((places >= 0) & (known >= 0))
-        return places[chosen], chosen, known[chosen]
+
+def _known(places: Longs, offsets: Longs) -> tuple[Longs, Longs, Longs]:
+    """Returns the rows about a topic-partition with points that have an offset: their places, row numbers and
+    offsets."""
+    chosen = np.flatnonzero((places >= 0) & (offsets >= 0))
+    return places[chosen], chosen, offsets[chosen]
 
 
 def _least_from_here(groups: Longs, times: Longs) -> Longs:

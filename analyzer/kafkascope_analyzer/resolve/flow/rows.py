@@ -1,63 +1,32 @@
-"""Makes rows for the flow kernels (flow.kernels.ACCEPTED, FETCHED) from the spills of buckets, and finds the batches of
-producers that may have waited.
+"""What the flow through topic-partitions needs of one bucket: counts of the records of its producers, the batches that
+may have waited, and the rows that each share follows (flow.shares).
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.flow.blocks import Block, NamedRows
-from kafkascope_analyzer.resolve.flow.clients import conn_keys
-from kafkascope_analyzer.resolve.flow.counts import CONN_SHIFT, MOST_CELLS, MOST_PLACES, FlowRows, ProduceCounts
+from kafkascope_analyzer.resolve.flow.checkpoint import CLOCK, IS_USABLE, READER
+from kafkascope_analyzer.resolve.flow.counts import CONN_SHIFT, MOST_PLACES, ProduceCounts
 from kafkascope_analyzer.resolve.flow.kernels import ACCEPTED as ACCEPTED_ROW
-from kafkascope_analyzer.resolve.flow.kernels import FETCHED as FETCHED_ROW
 from kafkascope_analyzer.resolve.flow.kernels import NONE, US
-from kafkascope_analyzer.resolve.flow.produce_facts import CANDIDATES, LONGEST_NS, ProducerClocks
+from kafkascope_analyzer.resolve.flow.produce_facts import CANDIDATES, LONGEST_NS
+from kafkascope_analyzer.resolve.flow.shares import ACCEPTED, AGAIN, FETCHED, PLACES, share_table, shares_of
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.batches import BATCHES
-from kafkascope_analyzer.scan.block_ends import FETCHED
+from kafkascope_analyzer.scan.block_ends import FETCHED as FETCH_RESPONSES
 from kafkascope_analyzer.scan.places import NO_PLACE, Slots, TopicPartitions
 from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS, MILLISECOND
+from kafkascope_analyzer.scan.spill import END, Spill
 from kafkascope_parsers.row_copies import joined_rows
 
 Longs = NDArray[np.int64]
-_STATE = ("partitions", "_n_beyond_cells", "_n_beyond_places", "_cells", "_places", "_readers")
-"""The attributes of a Flow that make its state."""
-
-
-@dataclass(slots=True)
-class BucketRows:
-    """The rows that were read of one bucket. number: number of the bucket; base: number of its first connection;
-    counts: counts of producers' records; until_ns: the last response of the last block that was read; accepted,
-    fetched: rows that are not counted yet, by time; candidates: rows of CANDIDATES."""
-
-    number: int
-    base: int
-    counts: ProduceCounts
-    blocks: Iterator[Block] = field(default_factory=lambda: iter(()))
-    until_ns: int = -1
-    is_read: bool = False
-    accepted: NDArray[np.void] = field(default_factory=lambda: np.empty(0, ACCEPTED_ROW))
-    fetched: NDArray[np.void] = field(default_factory=lambda: np.empty(0, FETCHED_ROW))
-    candidates: list[pa.Table] = field(default_factory=list)
-
-    def all_candidates(self) -> pa.Table:
-        """Returns the batches of the bucket that may have waited, when all blocks were added."""
-        return pa.concat_tables([CANDIDATES.empty_table(), *self.candidates])
-
-    def state(self) -> dict[str, Any]:
-        """Returns the rows that are not counted yet, to be saved."""
-        return {"accepted": self.accepted, "fetched": self.fetched, "candidates": self.all_candidates()}
-
-    def resume(self, state: Mapping[str, Any], changed: NDArray[np.bool_]) -> None:
-        """Continues with this state, without the candidates of the connections that have changed."""
-        self.accepted, self.fetched = state["accepted"], state["fetched"]
-        is_changed = changed[state["candidates"]["conn"].to_numpy()]
-        self.candidates = [state["candidates"].filter(pa.array(~is_changed))]
+_STATE = ("partitions", "places", "n_left_out")
+"""The attributes of a BucketFlow that make its state, besides the candidates."""
 
 
 def by_time(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
@@ -68,123 +37,164 @@ def by_time(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
     return rows if (ts_ns[1:] >= ts_ns[:-1]).all() else rows.take(np.argsort(ts_ns, kind="stable"))
 
 
-class Flow:
-    """Makes rows for the kernels from the spills of a number of buckets. readers: the number of the reader of each
-    connection."""
+class BucketFlow:
+    """Takes the Produce and Fetch responses of one bucket, block by block. connections: rows of FlowBasis.connections;
+    spill: of the bucket, at the part into which records of producers are counted; n_shares: number of shares.
 
-    def __init__(self, readers: Longs, clocks: ProducerClocks, n_buckets: int) -> None:
-        self.partitions = TopicPartitions()
-        self._n_beyond_cells = self._n_beyond_places = 0
-        self._reader_of = readers
-        self._clocks = clocks
-        self._n_buckets = n_buckets
-        self._cells, self._places, self._readers = Slots(), Slots(), Slots()
+    n_left_out: topic-partitions of responses that were not counted because of the limits.
+    """
 
-    @property
-    def n_left_out(self) -> int:
-        """The number of topic-partitions of responses that were not counted because of the limits."""
-        return self._n_beyond_cells + self._n_beyond_places
+    def __init__(self, connections: Longs, slice_ns: int, spill: Spill, n_shares: int) -> None:
+        self._connections, self._slice_ns, self._spill = connections, slice_ns, spill
+        self._shares = _DividedRows(spill, n_shares)
+        self.partitions, self.places = TopicPartitions(), Slots()
+        self._candidates: list[pa.Table] = []
+        self.n_left_out = 0
+        self._counts = ProduceCounts(slice_ns, self.partitions, spill)
 
     def state(self) -> dict[str, Any]:
-        """Returns the assigned numbers, to be saved."""
-        return {name: getattr(self, name) for name in _STATE}
+        """Returns the state to be saved."""
+        return {name: getattr(self, name) for name in _STATE} | {"candidates": self.candidates()}
 
-    def resume(self, state: dict[str, Any]) -> None:
-        """Continues with these numbers."""
+    def resume(self, state: dict[str, Any], changed: NDArray[np.bool_]) -> None:
+        """Continues with this state, without the candidates of the connections that have changed."""
         for name in _STATE:
             setattr(self, name, state[name])
+        is_changed = changed[state["candidates"]["conn"].to_numpy()]
+        self._candidates = [state["candidates"].filter(pa.array(~is_changed))]
+        self._counts = ProduceCounts(self._slice_ns, self.partitions, self._spill)
 
-    def add(self, bucket: BucketRows, block: Block) -> None:
-        """Adds a block to the rows of a bucket."""
-        accepted = [bucket.accepted, *(self._accepted(bucket, named) for named in block[BATCHES])]
-        fetched = [self._fetched(bucket, named) for named in block[FETCHED]]
-        for rows in accepted[1:]:
-            self._n_beyond_places += bucket.counts.take(rows)
-        bucket.accepted = by_time(accepted)
-        bucket.fetched = by_time([bucket.fetched, *fetched])
+    def candidates(self) -> pa.Table:
+        """Returns the batches that may have waited (CANDIDATES)."""
+        return pa.concat_tables([CANDIDATES.empty_table(), *self._candidates])
 
-    def recount(self, bucket: BucketRows, named: NamedRows, changed: NDArray[np.bool_]) -> None:
-        """Counts again the batches that changed connections sent, for batches that were added before."""
+    def take(self, block: Block, stage: str) -> None:
+        """Takes a block. stage: of the rows for the shares; those that are read again have been counted before."""
+        for named in block[BATCHES]:
+            self._divide(stage, ACCEPTED, self._accepted(named, is_counted=stage != AGAIN))
+        for named in block[FETCH_RESPONSES]:
+            self._divide(stage, FETCHED, self._fetched(named, is_counted=stage != AGAIN))
+
+    def recount(self, named: NamedRows, changed: NDArray[np.bool_]) -> None:
+        """Counts again the batches that changed connections sent, for batches that were taken in an earlier run."""
         chosen = pa.array(changed[int_column(named.rows, "conn", 0)])
-        n_beyond = self._n_beyond_places
-        bucket.counts.take(self._accepted(bucket, NamedRows(named.topics.filter(chosen), named.rows.filter(chosen))))
-        self._n_beyond_places = n_beyond
+        n_before = self.n_left_out
+        self._accepted(NamedRows(named.topics.filter(chosen), named.rows.filter(chosen)), is_counted=True)
+        self.n_left_out = n_before
 
-    def _accepted(self, bucket: BucketRows, named: NamedRows) -> NDArray[np.void]:
-        """Returns the batches that brokers accepted, of those whose requests are in the capture. Keeps those that may
-        have waited."""
-        bucket.until_ns = max(bucket.until_ns, int(int_column(named.rows, "ts_ns", NONE).max(initial=NONE)))
-        places = self.partitions.of_names(named.topics, named.rows["partition"])
-        chosen = np.flatnonzero((int_column(named.rows, "sent_ns", NONE) != NONE) & (places != NO_PLACE))
-        rows, places = named.rows.take(pa.array(chosen)), places[chosen]
-        conn, ts_ns = int_column(rows, "conn", 0) + bucket.base, int_column(rows, "ts_ns", NONE)
+    def begin_end(self) -> None:
+        """Ends the files of the part; further records are counted as those of the scan's end."""
+        self._counts.finish()
+        self._counts = ProduceCounts(self._slice_ns, self.partitions, self._spill)
+        self._spill.begin_end()
+
+    def finish(self) -> None:
+        """Spills what is left, when all blocks were taken."""
+        self._counts.finish()
+        self._shares.close(self.partitions.columns(self.places.keys))
+
+    def _divide(self, stage: str, kind: str, columns: dict[str, Longs]) -> None:
+        """Spills rows for the shares. columns: with place, the number of the topic-partition, and ts_ns."""
+        self._shares.write(stage, kind, columns, lambda first: self.partitions.columns(self.places.keys[first:]))
+
+    def _accepted(self, named: NamedRows, *, is_counted: bool) -> dict[str, Longs]:
+        """Counts the batches that brokers accepted, of those whose requests are in the capture, and keeps those that
+        may have waited. Returns the rows of accepted batches for the shares; n_records is NONE where records are not
+        followed."""
+        rows, ts_ns = named.rows, int_column(named.rows, "ts_ns", NONE)
+        codes = self.partitions.of_names(named.topics, rows["partition"])
+        is_sent, conn = int_column(rows, "sent_ns", NONE) != NONE, int_column(rows, "conn", 0)
         oldest_us = self._age_us(ts_ns, int_column(rows, "first_timestamp_ms", NONE), conn)
-        waited = self._may_have_waited(rows, ts_ns, oldest_us)
-        if waited.any():
-            topics = named.topics.take(pa.array(chosen[waited]))
-            bucket.candidates.append(_candidate_rows(rows.filter(pa.array(waited)), topics))
-        found = np.empty(len(chosen), ACCEPTED_ROW)
-        found["ts_ns"], found["place"], found["cell"] = ts_ns, places, conn - bucket.base << CONN_SHIFT | places
-        found["first_offset"] = int_column(rows, "partition_offset", NONE)
-        found["n_records"], found["record_bytes"] = (
-            int_column(rows, "n_records", 0),
-            int_column(rows, "record_bytes", 0),
-        )
+        if is_counted:
+            self._keep_candidates(named, is_sent & (codes != NO_PLACE), ts_ns, oldest_us)
+        is_accepted = (int_column(rows, "error_code", 0) == 0) & (ts_ns != NONE) & (codes != NO_PLACE)
+        kept = slice(None) if is_accepted.all() else np.flatnonzero(is_accepted)
+        found = np.empty(len(codes[kept]), ACCEPTED_ROW)
+        found["ts_ns"], found["cell"] = ts_ns[kept], (conn << CONN_SHIFT | codes)[kept]
+        found["place"] = self.places.of(codes[kept])
+        found["first_offset"] = int_column(rows, "partition_offset", NONE)[kept]
+        found["n_records"] = np.where(is_sent, int_column(rows, "n_records", 0), NONE)[kept]
+        found["record_bytes"] = int_column(rows, "record_bytes", 0)[kept]
         youngest_us = np.maximum(self._age_us(ts_ns, int_column(rows, "max_timestamp_ms", NONE), conn), 0)
-        found["oldest_us"], found["youngest_us"] = oldest_us, np.minimum(youngest_us, oldest_us)
-        is_accepted = (int_column(rows, "error_code", 0) == 0) & (ts_ns != NONE)
-        return by_time([self._followed(found if is_accepted.all() else found.compress(is_accepted))])
+        found["oldest_us"], found["youngest_us"] = oldest_us[kept], np.minimum(youngest_us, oldest_us)[kept]
+        found = by_time([found])
+        is_followed = found["place"] < MOST_PLACES
+        is_known = found["n_records"] != NONE
+        if is_counted:
+            self._count(found, is_known, is_followed & is_known)
+        found["n_records"][~is_followed] = NONE
+        return {name: found[name] for name in ("ts_ns", "place", "first_offset", "n_records")}
 
-    def _may_have_waited(self, rows: pa.Table, ts_ns: Longs, oldest_us: Longs) -> NDArray[np.bool_]:
-        """Whether each batch may have waited: it was refused, answered late or never, or created long before."""
+    def _count(self, found: NDArray[np.void], is_known: NDArray[np.bool_], is_followed: NDArray[np.bool_]) -> None:
+        followed = found if is_followed.all() else found.compress(is_followed)
+        self.n_left_out += int(np.count_nonzero(is_known)) - len(followed) + self._counts.take(followed)
+
+    def _keep_candidates(self, named: NamedRows, is_sent: NDArray[np.bool_], ts_ns: Longs, oldest_us: Longs) -> None:
+        """Keeps the batches that may have waited: those that were refused, answered late or never, or created long
+        before."""
+        rows = named.rows
         late = (ts_ns - int_column(rows, "sent_ns", 0) >= LEAST_PAUSE_NS) | (oldest_us >= LEAST_PAUSE_NS // US)
-        return np.asarray(late | (int_column(rows, "error_code", 0) != 0) | (ts_ns == NONE))
+        waited = np.flatnonzero(is_sent & (late | (int_column(rows, "error_code", 0) != 0) | (ts_ns == NONE)))
+        if len(waited):
+            self._candidates.append(_candidate_rows(rows.take(pa.array(waited)), named.topics.take(pa.array(waited))))
 
     def _age_us(self, ts_ns: Longs, created_ms: Longs, conn: Longs) -> Longs:
         """Returns the age of records at the time of a response, on the capture's clock; NONE where it is not known."""
-        age_ns = ts_ns - created_ms * MILLISECOND - self._clocks.least_ns[conn]
-        is_known = (created_ms >= 0) & self._clocks.is_usable[conn] & (age_ns < LONGEST_NS)
+        age_ns = ts_ns - created_ms * MILLISECOND - self._connections[conn, CLOCK]
+        is_known = (created_ms >= 0) & (self._connections[conn, IS_USABLE] == 1) & (age_ns < LONGEST_NS)
         return np.where(is_known, np.maximum(age_ns, 0) // US, NONE)
 
-    def _fetched(self, bucket: BucketRows, named: NamedRows) -> NDArray[np.void]:
-        """Returns the topic-partitions in responses to consumers."""
+    def _fetched(self, named: NamedRows, *, is_counted: bool) -> dict[str, Longs]:
+        """Returns the topic-partitions in responses to Fetch for the shares; reader is NONE where they are not
+        followed: a response to a replica delivers no records to a consumer."""
         rows = named.rows
-        ts_ns = int_column(rows, "ts_ns", 0)
-        bucket.until_ns = max(bucket.until_ns, int(ts_ns.max(initial=-1)))
-        places = self.partitions.of_names(named.topics, rows["partition"])
-        is_replica = np.asarray(rows["from_replica"].combine_chunks().to_numpy(zero_copy_only=False), np.bool_)
-        chosen = np.flatnonzero(~is_replica & (places != NO_PLACE))
-        found = np.empty(len(chosen), FETCHED_ROW)
-        conn = int_column(rows, "conn", 0)[chosen] + bucket.base
-        found["ts_ns"], found["place"] = ts_ns[chosen], places[chosen]
-        of_all = conn_keys(conn - bucket.base, bucket.number, self._n_buckets)
-        found["cell"] = of_all << CONN_SHIFT | places[chosen]
-        found["reader"] = self._reader_of[conn] << CONN_SHIFT | places[chosen]
-        for name in ("first_offset", "last_offset", "high_watermark"):
-            found[name] = int_column(rows, name, NONE)[chosen]
+        codes = self.partitions.of_names(named.topics, rows["partition"])
+        kept = slice(None) if (codes != NO_PLACE).all() else np.flatnonzero(codes != NO_PLACE)
+        is_replica = np.asarray(flat(rows["from_replica"]).to_numpy(zero_copy_only=False), np.bool_)[kept]
+        conn = int_column(rows, "conn", 0)[kept]
+        columns = {"ts_ns": int_column(rows, "ts_ns", 0)[kept], "place": self.places.of(codes[kept]), "conn": conn}
+        is_beyond = ~is_replica & (columns["place"] >= MOST_PLACES)
+        self.n_left_out += int(np.count_nonzero(is_beyond)) if is_counted else 0
+        columns["reader"] = np.where(is_replica | is_beyond, NONE, self._connections[conn, READER])
+        for name in ("first_offset", "last_offset", "high_watermark", "last_stable_offset"):
+            columns[name] = int_column(rows, name, NONE)[kept]
         for name in ("n_records", "record_bytes"):
-            found[name] = int_column(rows, name, 0)[chosen]
-        return self._followed(found)
+            columns[name] = int_column(rows, name, 0)[kept]
+        return columns
 
-    def _followed(self, rows: NDArray[np.void]) -> NDArray[np.void]:
-        """Returns rows with numbers in place of topic-partitions; those beyond the limit are left out."""
-        rows["place"] = self._places.of(np.ascontiguousarray(rows["place"]))
-        if len(self._places) <= MOST_PLACES:
-            return rows
-        followed = rows[rows["place"] < MOST_PLACES]
-        self._n_beyond_places += len(rows) - len(followed)
-        return followed
 
-    def numbered(self, accepted: NDArray[np.void], fetched: NDArray[np.void]) -> FlowRows:
-        """Returns rows by time with numbers in place of keys; those beyond the limit of cells are left out."""
-        n = len(fetched)
-        fetched["cell"] = self._cells.of(np.ascontiguousarray(fetched["cell"]))
-        fetched["reader"] = self._readers.of(np.ascontiguousarray(fetched["reader"]))
-        if len(self._cells) > MOST_CELLS:
-            fetched = fetched[fetched["cell"] < MOST_CELLS]
-            self._n_beyond_cells += n - len(fetched)
-        n_places = min(len(self._places), MOST_PLACES)
-        return FlowRows(accepted, fetched, self._cells.keys[:MOST_CELLS], n_places, len(self._readers))
+class _DividedRows:
+    """Spills the rows of a bucket for each share."""
+
+    def __init__(self, spill: Spill, n_shares: int) -> None:
+        self._spill, self._n_shares = Spill(spill.directory, END), n_shares
+        self._share_of = np.empty(0, np.uint16)
+        """The share of each topic-partition of the bucket, by its number."""
+
+    def write(self, stage: str, kind: str, columns: dict[str, Longs], new_places: Any) -> None:
+        """Spills rows. new_places: returns the columns of the topic-partitions from a number on."""
+        order, starts = self._divided(columns, new_places)
+        for share in np.flatnonzero(np.diff(starts)).tolist():
+            chosen = order[starts[share] : starts[share + 1]]
+            rows = {name: pa.array(np.take(values, chosen)) for name, values in columns.items()}
+            self._spill.write(share_table(stage, kind, share), pa.table(rows))
+
+    def _divided(self, columns: dict[str, Longs], new_places: Any) -> tuple[Longs, Longs]:
+        """Returns the rows by share and time, and the number of the first of each share among them."""
+        n_known = len(self._share_of)
+        if len(columns["place"]) and int(columns["place"].max()) >= n_known:
+            places = new_places(n_known)
+            topics, partitions = flat(places["topic"]).dictionary_encode(), places["partition"].to_numpy()
+            self._share_of = np.append(self._share_of, shares_of(topics, partitions, self._n_shares))
+        ts_ns, share = columns["ts_ns"], self._share_of[columns["place"]]
+        order = np.arange(len(ts_ns)) if (ts_ns[1:] >= ts_ns[:-1]).all() else np.argsort(ts_ns, kind="stable")
+        order = order[np.argsort(share[order], kind="stable")] if self._n_shares > 1 else order
+        return order, np.cumsum([0, *np.bincount(share, minlength=self._n_shares)])
+
+    def close(self, places: dict[str, pa.Array]) -> None:
+        """Ends the files. places: topic and partition of all numbers."""
+        self._spill.write(PLACES, pa.table({name: places[name] for name in ("topic", "partition")}))
+        self._spill.close()
 
 
 def _candidate_rows(rows: pa.Table, topics: pa.DictionaryArray) -> pa.Table:

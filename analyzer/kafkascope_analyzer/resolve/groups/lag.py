@@ -6,7 +6,7 @@ reported by the end of the second of that commit: consumers, followers and other
 bucket. Second pass: each bucket writes the events of the commits on its own connections.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,11 @@ from kafkascope_analyzer.resolve.flow.known_places import KnownPlaces
 from kafkascope_analyzer.resolve.flow.part_ends import named_rows
 from kafkascope_analyzer.resolve.groups.requests import API_KEYS, COMMIT_APIS
 from kafkascope_analyzer.scan.accepted_commits import ACCEPTED_COMMITS
+from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.spill import read_spill
 
+Longs = NDArray[np.int64]
 SECOND_NS = 1_000_000_000
 NOT_REPORTED = -1
 """Stands for a high watermark that was not reported."""
@@ -50,25 +52,32 @@ LAG_POINTS = pa.schema(
 """The last commit of each group, generation and topic-partition of the capture, with its connection and the high
 watermark with which it is compared; sorted and numbered."""
 _WATERMARKS = pa.schema([LAG_POINTS.field(name) for name in ("topic", "partition", "ts_ns", "high_watermark")])
+_NOT_NUMBERED = pa.schema([field for field in LAG_POINTS if field.name != "number"])
+_ORDER = [(name, "ascending") for name in ("topic", "partition", "ts_ns", "group_id", "generation_or_epoch")]
 _SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
 
 
 class LagPoints:
-    """The last commits of the capture, from the spills of the buckets, and the high watermarks at their times
-    (flow.facts.Responses). connections: with conn_id, by the directory of a bucket's spill."""
+    """The high watermarks at the times of commits, from the rows of a share (flow.follow.Responses). points: the last
+    commits for its topic-partitions (last_commits)."""
 
-    def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
-        commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
-        self._points = _last_of_names(pa.concat_tables([LAST_COMMITS.empty_table(), *commits]), topics)
+    def __init__(self, points: pa.Table) -> None:
+        self._points = points
         self._watermarks = HighWatermarks(self._points) if self._points.num_rows else None
+        self._place_of = np.empty(0, np.int64)
 
-    def take_accepted(self, named: NamedRows) -> None:
+    def begin(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> None:
+        """See Responses."""
+        if self._watermarks is not None:
+            self._place_of = self._watermarks.find(topics, partitions)
+
+    def take_accepted(self, rows: Mapping[str, Longs]) -> None:
         """Ignores responses to Produce."""
 
-    def take_fetched(self, named: NamedRows) -> None:
-        """Takes responses to Fetch."""
+    def take_fetched(self, rows: Mapping[str, Longs]) -> None:
+        """See Responses."""
         if self._watermarks is not None:
-            self._watermarks.take(named.topics, named.rows)
+            self._watermarks.take(self._place_of[rows["place"]], rows["ts_ns"], rows["high_watermark"])
 
     def state(self) -> dict[str, Any]:
         """Returns the state to be saved."""
@@ -82,18 +91,30 @@ class LagPoints:
         }
 
     def resume(self, state: Mapping[str, Any], ends: NamedRows) -> set[int]:
-        """See flow.facts.Responses."""
+        """Continues from the results of earlier runs. ends: the highest offsets and times of each part
+        (part_ends.PART_ENDS). Returns the parts whose rows have to be read again."""
         return set() if self._watermarks is None else self._watermarks.resume(named_rows(state["points"]), ends)
 
-    def points(self) -> pa.Table:
-        """Returns the last commits (LAG_POINTS), when all responses were taken, without those of partitions whose high
-        watermark no response had reported by then."""
+    def found(self) -> pa.Table:
+        """Returns the last commits with their high watermarks, when all rows were taken, without those of partitions
+        whose high watermark no response had reported by then."""
         if self._watermarks is None:
-            return LAG_POINTS.empty_table()
+            return _NOT_NUMBERED.empty_table()
         points = self._points.append_column("high_watermark", self._watermarks.of_points())
-        points = points.filter(points["high_watermark"].is_valid())
-        numbered = points.append_column("number", pa.array(np.arange(points.num_rows)))
-        return numbered.select(LAG_POINTS.names).cast(LAG_POINTS).combine_chunks()
+        return points.filter(points["high_watermark"].is_valid()).select(_NOT_NUMBERED.names).cast(_NOT_NUMBERED)
+
+
+def last_commits(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
+    """Returns the last commits of all buckets by the names of their topics. connections: with conn_id, by the directory
+    of a bucket's spill."""
+    commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
+    return _last_of_names(pa.concat_tables([LAST_COMMITS.empty_table(), *commits]), topics)
+
+
+def lag_points(tables: Sequence[pa.Table]) -> pa.Table:
+    """Returns what was found for all shares, sorted and numbered (LAG_POINTS)."""
+    points = pa.concat_tables([_NOT_NUMBERED.empty_table(), *tables]).sort_by(_ORDER)
+    return points.append_column("number", pa.array(np.arange(points.num_rows))).cast(LAG_POINTS).combine_chunks()
 
 
 def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
@@ -136,8 +157,7 @@ def _last_of_names(commits: pa.Table, topics: TopicNames) -> pa.Table:
     names = topics.complete(commits["topic"], commits["topic_id"])
     named = commits.drop_columns(["topic", "topic_id"]).append_column("topic", names)
     latest = _latest(named.filter(named["topic"].is_valid())).drop_columns("number")
-    order = ("topic", "partition", "ts_ns", "group_id", "generation_or_epoch")
-    return latest.sort_by([(name, "ascending") for name in order])
+    return latest.sort_by(_ORDER)
 
 
 class HighWatermarks:
@@ -156,12 +176,14 @@ class HighWatermarks:
         self._highest = np.full(len(self._slots), NOT_REPORTED)
         """The highest of the watermarks that were reported after the previous slot, up to the end of this one."""
 
-    def take(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes partitions of responses to Fetch, and the names of their topics."""
-        places = self._known.find(topics, rows["partition"])
-        high_watermark = pc.fill_null(rows["high_watermark"], NOT_REPORTED).to_numpy()
+    def find(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> Longs:
+        """Returns the place of each topic-partition; -1 for those without points."""
+        return self._known.find(topics, partitions)
+
+    def take(self, places: Longs, ts_ns: Longs, high_watermark: Longs) -> None:
+        """Takes partitions of responses to Fetch. high_watermark: NOT_REPORTED where there is none."""
         known = np.flatnonzero((places >= 0) & (high_watermark >= 0))
-        seconds = np.maximum(rows["ts_ns"].to_numpy()[known] // SECOND_NS - self._first_second, 0)
+        seconds = np.maximum(ts_ns[known] // SECOND_NS - self._first_second, 0)
         slots = np.searchsorted(self._slots, places[known] * self._span + np.minimum(seconds, self._span - 1))
         before_end = (seconds < self._span) & (slots < len(self._slots))
         known, slots = known[before_end], slots[before_end]
@@ -186,8 +208,7 @@ class HighWatermarks:
     def _needed(self, new: NDArray[np.int64], ends: NamedRows) -> set[int]:
         """Returns the parts whose time contains a new point. For earlier parts their highest offsets suffice."""
         places = self._known.find(ends.topics, ends.rows["partition"])
-        reached = {name: ends.rows[name] for name in ("partition", "high_watermark")}
-        self.take(ends.topics, pa.table(reached | {"ts_ns": ends.rows["last_ns"]}))
+        self.take(places, ends.rows["last_ns"].to_numpy(), int_column(ends.rows, "high_watermark", NOT_REPORTED))
         begin, end = (
             places * self._span + np.clip(ends.rows[name].to_numpy() // SECOND_NS - self._first_second, 0, self._span)
             for name in ("first_ns", "last_ns")

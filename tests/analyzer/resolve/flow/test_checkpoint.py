@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.resolve.flow.checkpoint import FlowBasis, load_flow, save_flow
-from kafkascope_analyzer.resolve.flow.counts import FETCH_SLICES, PRODUCE_SLICES
+from kafkascope_analyzer.resolve.flow.counts import PRODUCE_SLICES, fetch_slice_table
 from kafkascope_analyzer.scan.batches import BATCHES
 from kafkascope_analyzer.scan.named_in_parts import NAMED
 from kafkascope_analyzer.scan.spill import Spill, spilled_tables
@@ -23,7 +23,7 @@ def basis(tmp_path: Path) -> FlowBasis:
     for part, topic_id in enumerate(("id-1", "id-2")):
         spill = Spill(tmp_path / "0", part)
         spill.gather(NAMED, pa.table({"conn": [0], "topic_id": [topic_id], "table": [BATCHES]}))
-        for name in (PRODUCE_SLICES, FETCH_SLICES):
+        for name in (PRODUCE_SLICES, fetch_slice_table(0), fetch_slice_table(11)):
             spill.gather(name, pa.table({"conn": [0]}))
         spill.close()
     basis = FlowBasis(1_000_000_000, {tmp_path / "0": CONNECTIONS}, {"id-1": "orders"})

@@ -14,15 +14,12 @@ POINT = st.tuples(PLACE, st.integers(0, 20))
 SEEN = st.tuples(PLACE, st.one_of(st.none(), st.integers(-1, 25)), st.integers(1, 1000))
 
 
-def table(seen):
-    rows = pa.table(
-        {
-            "partition": pa.array([p for (_, p), _, _ in seen], pa.int32()),
-            "partition_offset": pa.array([o for _, o, _ in seen], pa.int64()),
-            "ts_ns": pa.array([t for _, _, t in seen], pa.int64()),
-        }
-    )
-    return pa.array([topic for (topic, _), _, _ in seen], pa.string()).dictionary_encode(), rows
+def columns(times, seen):
+    """The places, offsets (-1 for an unknown one) and times of what was seen."""
+    topics = pa.array([topic for (topic, _), _, _ in seen], pa.string()).dictionary_encode()
+    places = times.find(topics, pa.chunked_array([[p for (_, p), _, _ in seen]], pa.int32()))
+    offsets = [-1 if offset is None else offset for _, offset, _ in seen]
+    return places, np.array(offsets, np.int64), np.array([t for _, _, t in seen], np.int64)
 
 
 @given(st.lists(POINT, min_size=1, max_size=12), st.lists(SEEN, max_size=20), st.lists(SEEN, max_size=20))
@@ -31,8 +28,8 @@ def test_a_point_is_there_with_the_first_record_at_or_after_it(points, accepted,
     partitions = np.array([p for (_, p), _ in points], np.int64)
     times = OffsetTimes(topics, partitions, np.array([o for _, o in points], np.int64))
     for part in (accepted[:7], accepted[7:]):
-        times.take_accepted(*table(part))
-    times.take_ends(*table(ends), "partition_offset")
+        times.take_accepted(*columns(times, part))
+    times.take_ends(*columns(times, ends))
     for (place, offset), found in zip(points, times.first_ns().tolist(), strict=True):
         known = [t for where, base, t in accepted if where == place and base is not None and base >= max(offset, 0)]
         known += [t for where, end, t in ends if where == place and end is not None and end > offset]
@@ -45,8 +42,7 @@ def test_a_point_is_blocked_until_the_last_stable_offset_is_beyond_it(points, st
     partitions = np.array([p for (_, p), _ in points], np.int64)
     times = OffsetTimes(topics, partitions, np.array([o for _, o in points], np.int64))
     for part in (stable[:7], stable[7:]):
-        names, rows = table(part)
-        times.take_stable(names, rows.rename_columns(["partition", "last_stable_offset", "ts_ns"]))
+        times.take_stable(*columns(times, part))
     for (place, offset), found in zip(points, times.blocked_ns().tolist(), strict=True):
         known = [t for where, end, t in stable if where == place and end is not None and 0 <= end <= offset]
         assert found == max(known, default=0)
@@ -57,8 +53,8 @@ def test_creation_counts_where_the_capture_shows_no_producer(points, accepted, c
     topics = pa.array([topic for (topic, _), _ in points])
     partitions = np.array([p for (_, p), _ in points], np.int64)
     times = OffsetTimes(topics, partitions, np.array([o for _, o in points], np.int64))
-    times.take_accepted(*table(accepted))
-    times.take_created(*table(created))
+    times.take_accepted(*columns(times, accepted))
+    times.take_created(*columns(times, created))
     written = {where for where, base, _ in accepted if base is not None and base >= 0}
     for (place, offset), found in zip(points, times.first_ns().tolist(), strict=True):
         seen = accepted if place in written else created
@@ -72,10 +68,9 @@ def offset_times(points):
 
 
 def show(times, accepted, stable):
-    times.take_accepted(*table(accepted))
-    names, rows = table(stable)
-    times.take_ends(names, rows, "partition_offset")
-    times.take_stable(names, rows.rename_columns(["partition", "last_stable_offset", "ts_ns"]))
+    times.take_accepted(*columns(times, accepted))
+    times.take_ends(*columns(times, stable))
+    times.take_stable(*columns(times, stable))
 
 
 def ends_of(parts):

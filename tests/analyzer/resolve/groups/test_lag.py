@@ -26,7 +26,9 @@ def watermarks_of(points):
 
 def show(watermarks, seen):
     named = named_rows(rows_of(seen))
-    watermarks.take(named.topics, named.rows)
+    high_watermark = named.rows["high_watermark"].fill_null(-1).to_numpy()
+    places = watermarks.find(named.topics, named.rows["partition"])
+    watermarks.take(places, named.rows["ts_ns"].to_numpy(), high_watermark)
 
 
 def ends_of(parts):
