@@ -28,6 +28,8 @@ _LEAST_RECORDS, _CAUGHT_UP = 8, 0.75
 """A producer catches up after a silence if it sends, in a quarter of the length of the silence, this share of the
 records that it sent in the same length before: three times its usual rate. With fewer than _LEAST_RECORDS records that
 may happen by chance."""
+_LEAST_PACE_NS = 3_000_000_000
+"""The pace at which a producer sends records is known when its connections are this old."""
 _RECOVERS_NS = 10_000_000_000
 """Time after the loss of a connection in which a client may still wait before it retries."""
 _LOOKUPS = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR, api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
@@ -101,12 +103,15 @@ def _answered_ns(at: AtMoment) -> int:
 
 
 def _due(instance: Instance, at: AtMoment) -> Due | None:
-    """Returns what was due: a Fetch, else records; None if neither is known."""
+    """Returns what was due: a Fetch, else records; None if neither is known. The pace of records of a client that has
+    just started is not known: it may wait until it knows the leaders of all partitions."""
     for connection in instance.connections:
         usual_ms = _fetches_again_ms(connection)
         late = [s for s in connection.silences if s in at.silences and _is_late_fetch(s, at)]
         if late and usual_ms is not None and (not instance.is_encrypted or _fetches_everywhere_at_once(at)):
             return Due("fetch", _answered_ns(at) + usual_ms * _MS, usual_ms)
+    if at.begin_ns - min(c.begin_ns for c in instance.connections) < _LEAST_PACE_NS:
+        return None
     ended = [s for s in at.silences if s.ended_by == "data" and s.last_ns is not None]
     n_before, n_after = sum(s.n_sent_before for s in ended), sum(s.n_sent_after for s in ended)
     if n_before < _LEAST_RECORDS or n_after < _CAUGHT_UP * n_before or not _made_nothing(ended):

@@ -270,6 +270,16 @@ def test_a_producer_that_makes_up_for_a_silence_was_held_up(fetcher: MakeRow, si
     assert result(of(15, 18, None)) == [], "an application gives the records their times"
 
 
+def test_the_pace_of_a_producer_that_has_just_started_is_not_known(fetcher: MakeRow, silence: MakeSilence) -> None:
+    """Recorded of franz-go: it waited for metadata of other partitions, 1.2 s after it had begun to write."""
+    sent = {"n_sent_before": 8, "n_sent_after": 41, "n_made_meanwhile": 0}
+    starting = fetcher(silence(1.2, 5.1, api_keys.PRODUCE, **sent), last_request_ns=50 * NS)
+    begun_s = starting.begin_ns / NS
+    assert result(starting) == []
+    later = silence(begun_s + 3, begun_s + 7, api_keys.PRODUCE, **sent)
+    assert result(fetcher(later, last_request_ns=50 * NS)) == [(begun_s + 3, begun_s + 7)]
+
+
 def closed(first: float, last: float | None, sent: float | None = None) -> ClosedWindow:
     """The client's window was closed from first to last, in seconds; it sent its last payload before at `sent`."""
     shown = first + 0.5 if last is None else last - 0.1
