@@ -21,7 +21,7 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 MOVED = errors_about("leader", "coordinator")
 """Errors of a broker that is no longer, or not yet, leader or coordinator."""
-NOT_LET_IN = errors_about("connection", "authentication")
+OF_SETTINGS = errors_about("connection", "authentication")
 """Errors of a client whose settings do not fit a listener."""
 UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
 """Errors of a broker without metadata of the topic."""
@@ -117,7 +117,7 @@ def _follows(recovery: ClientRecovery, failure: Failure) -> bool:
         ended = failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS
         return ended and start >= failure.start_ns and error in AFTER_SILENCE
     if failure.misuse is not None:
-        return error in NOT_LET_IN and _is_of_misuse(recovery, failure, failure.misuse)
+        return error in OF_SETTINGS and _is_of_misuse(recovery, failure, failure.misuse)
     if not _is_of_time(recovery, failure):
         return False
     if failure.kind.between_brokers:

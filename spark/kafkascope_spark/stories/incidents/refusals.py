@@ -56,8 +56,8 @@ def _meaning(refusal: Refusal, failure: Failure) -> str:
 
 def _again(failure: Failure) -> str:
     """Returns which clients repeated the same request although that changes nothing, as a sentence; empty if none."""
-    stubborn = sorted({row.who for row in failure.recoveries if row.outcome == "wrong_reaction"})
-    return f". {listed(stubborn)} sent the same again and again, which changes nothing" if stubborn else ""
+    repeating = sorted({row.who for row in failure.recoveries if row.outcome == "wrong_reaction"})
+    return f". {listed(repeating)} sent the same again and again, which changes nothing" if repeating else ""
 
 
 def refused_advice(refusals: Mapping[str, Refusal]) -> Advice:

@@ -51,7 +51,7 @@ def _sentence(failure: Failure, times: Times) -> str:
                 f"{times.of(failure)}"
             )
         if all(map(_did_not_wait, _losing(failure))):
-            return f"In {failure.subject}, {_thrown_out(failure, who)}, {times.of(failure)}"
+            return f"In {failure.subject}, {_removed_at_once(failure, who)}, {times.of(failure)}"
         if failure.dead_members:
             return _waited_for_dead(failure, times)
         if all(map(_is_late_joiner, gone)):
@@ -166,7 +166,7 @@ def _did_not_wait(rebalance: RebalanceRow) -> bool:
     )
 
 
-def _thrown_out(failure: Failure, who: str) -> str:
+def _removed_at_once(failure: Failure, who: str) -> str:
     """Returns how the coordinator removed members without waiting for them."""
     losing = _losing(failure)
     longest_ms = max(row.duration_ms or 0 for row in losing)
@@ -213,8 +213,8 @@ def _lost_places(failure: Failure, times: Times) -> str:
         f"{listed(who)} {was} no longer a member of {failure.subject} ({listed(sorted(failure.error_names))}) "
         f"{times.of(failure)}"
     )
-    stubborn = _stubborn(failure)
-    if failure.error_names == OF_OLD_EPOCH and _commits_in_vain(failure):
+    continuing = _did_not_join_again(failure)
+    if failure.error_names == OF_OLD_EPOCH and _commits_with_old_epoch(failure):
         n = sum(row.n_errors for row in failure.recoveries)
         return (
             f"{listed(who)} kept committing offsets of {failure.subject} with an old member epoch "
@@ -228,12 +228,12 @@ def _lost_places(failure: Failure, times: Times) -> str:
     if _is_fenced_again(failure):
         n = sum(row.n_errors for row in failure.recoveries)
         return f"{lost}: it repeated its request {times_of(n)}, and the coordinator refused its member epoch each time"
-    if not stubborn:
+    if not continuing:
         return lost
-    return f"{lost}. {listed(stubborn)} continued without joining again: nothing that it reads is committed"
+    return f"{lost}. {listed(continuing)} continued without joining again: nothing that it reads is committed"
 
 
-def _commits_in_vain(failure: Failure) -> bool:
+def _commits_with_old_epoch(failure: Failure) -> bool:
     """Whether a client kept committing with an epoch that was no longer valid."""
     return any(is_stuck(row) and row.first_api_key == OFFSET_COMMIT for row in failure.recoveries)
 
@@ -244,7 +244,7 @@ def _is_fenced_again(failure: Failure) -> bool:
     return failure.error_names == {"FENCED_MEMBER_EPOCH"} and any(map(is_stuck, failure.recoveries))
 
 
-def _stubborn(failure: Failure) -> list[str]:
+def _did_not_join_again(failure: Failure) -> list[str]:
     """Returns the clients that continued with an old generation."""
     return sorted({row.who for row in failure.recoveries if row.outcome == "wrong_reaction"})
 
@@ -254,15 +254,15 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield _poll_less_long(failure, observed)
     elif failure.given_up_joins:
         yield from _wait_longer(failure, observed)
-    elif failure.error_names == OF_OLD_EPOCH and _commits_in_vain(failure):
+    elif failure.error_names == OF_OLD_EPOCH and _commits_with_old_epoch(failure):
         yield _COMMIT_ANEW
     elif failure.error_names == OF_OLD_EPOCH and not failure.rebalances:
         yield _ASK_AGAIN
     elif _is_fenced_again(failure):
         yield from _JOIN_ANEW
-    elif stubborn := _stubborn(failure):
+    elif continuing := _did_not_join_again(failure):
         yield clients(
-            f"Restart {listed(stubborn)}, and upgrade its library: after such an error a member has to join again "
+            f"Restart {listed(continuing)}, and upgrade its library: after such an error a member has to join again "
             "(JoinGroup). Until then it reads what another member reads too, and its commits are refused."
         )
     else:
