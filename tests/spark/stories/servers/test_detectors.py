@@ -3,6 +3,7 @@
 import random
 from itertools import accumulate, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,17 @@ def test_losses_one_after_the_other_make_a_path_lossy_and_take_a_short_silence_w
     elsewhere = Stretch("b", "silent", Moment(8 * S, 80), Moment(9 * S, 90), True, 1)
     assert list(without_lossy([silent, elsewhere], lossy)) == [elsewhere]
     assert spans(lossy) == [("a", "lossy", 8.0, 14.9)]
+
+
+@pytest.mark.parametrize(("last_ended_by", "is_lossy"), [("syn_ack", False), ("ack", True)])
+def test_attempts_to_connect_that_are_repeated_make_no_path_lossy_by_themselves(
+    trace: Trace, last_ended_by: str, is_lossy: bool
+) -> None:
+    """Recorded: nine of ten SYNs to one broker were lost; whoever had a connection was served."""
+    trace.host("a")
+    for asked, until, ended_by in ((10.0, 11.0, "syn_ack"), (12.0, 15.0, "syn_ack"), (16.0, 17.0, last_ended_by)):
+        trace.wait("a", asked, until, last=until - 0.01, ended_by=ended_by)
+    assert bool(lossy_stretches(trace.record(), [])) is is_lossy
 
 
 def test_random_losses_begin_and_end_within_the_bracket_of_the_path() -> None:
