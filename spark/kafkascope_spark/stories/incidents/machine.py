@@ -74,6 +74,7 @@ from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
 from kafkascope_spark.stories.incidents.unanswered import unanswered_failures
 from kafkascope_spark.stories.incidents.unreleased_instances import give_unreleased
+from kafkascope_spark.stories.incidents.warm_ups import without_warm_ups
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
     give_roots,
@@ -338,7 +339,7 @@ class Incidents:
         self._do("controllers", lambda: give_controllers(failures, self._packets.roles, of_clients))
         self._do("cut controllers", lambda: join_cut_controllers(failures, self._packets.roles, self._states))
         restarted = self._found("restarts", lambda: self._restarts(failures))
-        return sorted([*failures, *lost, *restarted], key=lambda f: (f.start_ns, f.subject))
+        return sorted(without_warm_ups([*failures, *lost, *restarted]), key=lambda f: (f.start_ns, f.subject))
 
     def _restarts(self, failures: list[Failure]) -> Iterator[Failure]:
         """Yields the restarts that no failure of a broker shows. Also moves the start of failures that were controlled

@@ -182,6 +182,7 @@ def _may_be_one(host: InstanceCandidate, candidate: InstanceCandidate) -> bool:
         host.is_coordinator_connection_of(candidate)
         or candidate.is_coordinator_connection_of(host)
         or candidate.lacks_bootstrap
+        or candidate.reads_on_behalf_of(host)
     ):
         return True
     mine, others = host.final_end, candidate.final_end

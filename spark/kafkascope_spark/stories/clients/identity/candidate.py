@@ -36,6 +36,8 @@ CONSUMER_APIS = frozenset(
     | {api_keys.SHARE_FETCH, api_keys.SHARE_ACKNOWLEDGE, api_keys.OFFSET_FOR_LEADER_EPOCH}
     | api_keys.GROUP_HEARTBEATS
 )
+OFFSET_APIS = frozenset({api_keys.LIST_OFFSETS, api_keys.OFFSET_FETCH})
+"""Requests by which a consumer learns where to begin."""
 MEMBER_APIS = api_keys.GROUP_APIS - {api_keys.OFFSET_COMMIT, api_keys.OFFSET_FETCH}
 Span = tuple[int, int]
 _EXCLUSIVE: tuple[Callable[[Connection], set[str]], ...] = (
@@ -121,6 +123,16 @@ class InstanceCandidate:
         if api_keys.FETCH in self.apis or api_keys.FETCH not in other.apis or other.apis & api_keys.GROUP_APIS:
             return False
         return bool(self.apis & MEMBER_APIS) and not other.sought.keys().isdisjoint(self.groups)
+
+    def reads_on_behalf_of(self, other: "InstanceCandidate") -> bool:
+        """Whether this candidate fetches, although it asked for no offset from which to begin, and the other one, which
+        it may belong to, had asked for offsets before: franz-go may fetch on a connection to a broker that it asked for
+        metadata before."""
+        first_ns = min((c.fetch_span[0] for c in self.connections if c.fetch_span is not None), default=None)
+        if first_ns is None or self.apis & OFFSET_APIS or any(c.syn_ns is None for c in self.connections):
+            return False
+        asked = (c.first_request_ns for c in other.connections if c.apis & OFFSET_APIS)
+        return any(at_ns is not None and at_ns < first_ns for at_ns in asked)
 
     @property
     def lacks_bootstrap(self) -> bool:

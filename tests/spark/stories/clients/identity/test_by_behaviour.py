@@ -5,7 +5,16 @@ from itertools import permutations
 
 import pytest
 
-from kafkascope_parsers.api_keys import API_VERSIONS, FETCH, HEARTBEAT, JOIN_GROUP, METADATA, PRODUCE
+from kafkascope_parsers.api_keys import (
+    API_VERSIONS,
+    FETCH,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    JOIN_GROUP,
+    LIST_OFFSETS,
+    METADATA,
+    PRODUCE,
+)
 from kafkascope_spark.stories.clients.identity.by_behaviour import Rank, candidates_by_behaviour
 from kafkascope_spark.stories.clients.identity.candidate import InstanceCandidate
 from kafkascope_spark.stories.model import Connection
@@ -50,6 +59,26 @@ def test_each_connection_is_in_one_candidate(connection: Make) -> None:
             for place, name in enumerate(order)
         ]
         assert names(candidates_by_behaviour(members)) == [{name} for name in order]
+
+
+@pytest.mark.parametrize("asks_for_offsets", [False, True])
+def test_a_consumer_that_fetches_without_an_offset_of_its_own_is_no_other_client(
+    connection: Make, asks_for_offsets: bool
+) -> None:
+    """Recorded of franz-go, which asked three brokers for a topic that was missing, one after the other. One of them
+    was killed later, so that the time of its close shows nothing. Oracle: the process that opened the connections."""
+    begun = {"software_name": "kgo", "first_api": METADATA, "close_kind": "rst_server"}
+    asks = {API_VERSIONS, METADATA, FIND_COORDINATOR, JOIN_GROUP}
+    boot = connection("boot", 100, 22_000, apis=asks, software_name="kgo", first_api=METADATA)
+    second = connection("second", 683, 15_500, server="10.0.0.2:9092", apis={API_VERSIONS, METADATA}, **begun)
+    offsets = connection("offsets", 2_155, 22_000, server="10.0.0.3:9092", apis={LIST_OFFSETS}, software_name="kgo")
+    fetch = connection("fetch", 12_600, 19_500, apis={API_VERSIONS, FETCH}, software_name="kgo")
+    fetch.fetch_span = 12_601 * MS, 19_400 * MS
+    if asks_for_offsets:
+        fetch.apis.add(LIST_OFFSETS)
+    found = names(candidates_by_behaviour([boot, second, offsets, fetch]))
+    ours = [{"boot", "second", "offsets", "fetch"}]
+    assert found == ([{"boot", "offsets"}, {"second", "fetch"}] if asks_for_offsets else ours)
 
 
 def test_ids_that_go_on_join_what_behaviour_would_part(connection: Make) -> None:
