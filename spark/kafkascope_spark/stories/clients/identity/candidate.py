@@ -40,6 +40,8 @@ OFFSET_APIS = frozenset({api_keys.LIST_OFFSETS, api_keys.OFFSET_FETCH})
 """Requests by which a consumer learns where to begin."""
 MEMBER_APIS = api_keys.GROUP_APIS - {api_keys.OFFSET_COMMIT, api_keys.OFFSET_FETCH}
 Span = tuple[int, int]
+Coordinated = tuple[str, str]
+"""Type and name of what has a coordinator: a group or a transactional id."""
 _EXCLUSIVE: tuple[Callable[[Connection], set[str]], ...] = (
     lambda c: c.members,
     lambda c: c.transactional_ids,
@@ -64,10 +66,10 @@ class InstanceCandidate:
         self.ends: list[int] = []
         """Times at which the client closed connections."""
         self.apis: set[int] = set()
-        self.groups: dict[str, int] = {}
-        """Group -> time of its first request that names the group."""
-        self.sought: dict[str, int] = {}
-        """Group -> time of its first request for the group's coordinator."""
+        self.coordinated: dict[Coordinated, int] = {}
+        """Group or transactional id -> time of its first request to the coordinator."""
+        self.sought: dict[Coordinated, int] = {}
+        """Group or transactional id -> time of its first request for the coordinator's address."""
         self._exclusive: list[dict[str, Span]] = [{} for _ in _EXCLUSIVE]
         for connection in connections:
             self.add(connection)
@@ -84,8 +86,10 @@ class InstanceCandidate:
         self.all_closed = self.all_closed and closed_by_client(connection)
         self.did_work = self.did_work or bool(connection.apis - BOOTSTRAP_APIS)
         self.apis |= connection.apis
-        _keep_earliest(self.groups, connection.groups)
-        _keep_earliest(self.sought, {key: at for (kind, key), at in connection.sought.items() if kind == "group"})
+        _keep_earliest(self.coordinated, {("group", name): at for name, at in connection.groups.items()})
+        since_ns = use_of(connection)[0]
+        _keep_earliest(self.coordinated, {("transaction", name): since_ns for name in connection.transactional_ids})
+        _keep_earliest(self.sought, connection.sought)
         if closed_by_client(connection):
             self.ends.append(end_of(connection))
         for mine, exclusive in zip(self._exclusive, _EXCLUSIVE, strict=True):
@@ -103,12 +107,12 @@ class InstanceCandidate:
         self.is_ambiguous = self.is_ambiguous or other.is_ambiguous
 
     def uses_coordinator_found_by(self, host: "InstanceCandidate") -> bool:
-        """Whether it used a group before it requested the group's coordinator, if it ever did, and after the host had:
-        a member has to find its coordinator first."""
+        """Whether it used a group or transactional id before it looked up the coordinator, if it ever did, and after
+        the host had: a client has to find the coordinator first."""
         if any(c.syn_ns is None for c in self.connections):
             return False
-        unsought = {group: at for group, at in self.groups.items() if at < self.sought.get(group, at + 1)}
-        return any(group in host.sought and host.sought[group] <= at for group, at in unsought.items())
+        unsought = {name: at for name, at in self.coordinated.items() if at < self.sought.get(name, at + 1)}
+        return any(name in host.sought and host.sought[name] <= at for name, at in unsought.items())
 
     def is_bootstrap_beside(self, connection: Connection) -> bool:
         """Whether this is one connection that requested Metadata alone, and was open when the other one began, which
@@ -122,7 +126,7 @@ class InstanceCandidate:
         that group and no request of a member: librdkafka keeps a separate connection to its coordinator."""
         if api_keys.FETCH in self.apis or api_keys.FETCH not in other.apis or other.apis & api_keys.GROUP_APIS:
             return False
-        return bool(self.apis & MEMBER_APIS) and not other.sought.keys().isdisjoint(self.groups)
+        return bool(self.apis & MEMBER_APIS) and not other.sought.keys().isdisjoint(self.coordinated)
 
     def reads_on_behalf_of(self, other: "InstanceCandidate") -> bool:
         """Whether this candidate fetches, although it asked for no offset from which to begin, and the other one, which
@@ -247,7 +251,7 @@ def closed_by_client(connection: Connection) -> bool:
     return connection.close_kind in CLOSED_BY_CLIENT
 
 
-def _keep_earliest(known: dict[str, int], more: dict[str, int]) -> None:
+def _keep_earliest(known: dict[Coordinated, int], more: dict[Coordinated, int]) -> None:
     for key, at in more.items():
         known[key] = min(at, known.get(key, at))
 

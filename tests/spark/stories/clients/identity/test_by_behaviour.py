@@ -10,6 +10,7 @@ from kafkascope_parsers.api_keys import (
     FETCH,
     FIND_COORDINATOR,
     HEARTBEAT,
+    INIT_PRODUCER_ID,
     JOIN_GROUP,
     LIST_OFFSETS,
     METADATA,
@@ -79,6 +80,20 @@ def test_a_consumer_that_fetches_without_an_offset_of_its_own_is_no_other_client
     found = names(candidates_by_behaviour([boot, second, offsets, fetch]))
     ours = [{"boot", "second", "offsets", "fetch"}]
     assert found == ([{"boot", "offsets"}, {"second", "fetch"}] if asks_for_offsets else ours)
+
+
+@pytest.mark.parametrize("transactional_id", ["tx-1", "tx-2"])
+def test_who_finds_a_transaction_coordinator_uses_it(connection: Make, transactional_id: str) -> None:
+    """Recorded of franz-go, which looks up the coordinator on one connection, and begins with Metadata on another one;
+    it closed the first one while it ran on. Oracle: the process that opened the connections."""
+    sought = {("transaction", "tx-1"): 201 * MS}
+    finds = connection("finds", 198, 30_000, apis={API_VERSIONS, FIND_COORDINATOR}, sought=sought)
+    finds.first_api = FIND_COORDINATOR
+    asks = connection("asks", 205, 36_000, apis={API_VERSIONS, METADATA}, first_api=METADATA)
+    uses = connection("uses", 222, 36_000, apis={INIT_PRODUCER_ID}, transactional_ids={transactional_id})
+    uses.first_request_ns = 223 * MS
+    found = names(candidates_by_behaviour([finds, asks, uses]))
+    assert found == ([{"finds", "asks", "uses"}] if transactional_id == "tx-1" else [{"finds"}, {"asks", "uses"}])
 
 
 def test_ids_that_go_on_join_what_behaviour_would_part(connection: Make) -> None:
