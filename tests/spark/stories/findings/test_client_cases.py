@@ -335,3 +335,15 @@ def test_the_next_fetch_tells_where_a_consumer_went_on(case: str, resets_by_case
     _, result = LOOKED_UP[case]
     assert len(resets_by_case[case]) == (result is not None)
     assert all(result is not None and result in sentence for sentence in resets_by_case[case])
+
+
+def test_a_member_ran_only_where_it_sent_requests_all_the_time(found_in: Callable[..., Any]) -> None:
+    """A paused one sends some until it is paused, and others before the one that is refused. Recorded of three paused
+    members, of which two were said to have worked."""
+    ran = thrown_out(4, 12, *(call(at_s, FETCH, 5 + at_s) for at_s in (6, 8, 10)))
+    paused = thrown_out(4, 12, call(4.1, FETCH, 5), call(11.9, FETCH, 6))
+    merged, numbers = merge({"ran": ran, "paused": paused})
+    told = {numbers[number_of(row)]: row for row in found_in(merged) if row["rule"] == "evicted_member"}
+    assert "it sent no heartbeat for 8.00 s, and 3 other requests, its session" in told["ran"]["sentence"]
+    assert "it sent nothing for 7.80 s, its session timeout is 5000 ms" in told["paused"]["sentence"]
+    assert ["host and network worked" in told[name]["advice"] for name in ("ran", "paused")] == [True, False]

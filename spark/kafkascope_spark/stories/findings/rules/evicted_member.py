@@ -24,7 +24,9 @@ _MEMBER_APIS = literals(
 _LEAVES = f"(api_key = {LEAVE_GROUP} or (api_key in {literals(GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
 _SUCCEEDS = f"status = 'ok' and coalesce(error_name, 'NONE') = 'NONE' and not {_LEAVES}"
 _WHO = "client_instance_id, client_id, client_ip, group_id"
-# One finding per client and group, with its last successful request as a member and its first refused one.
+# One finding per client and group, with its last successful request as a member and its first refused one. The process
+# ran in between where it sent other requests without a pause as long as its session: a paused one sends some before and
+# after.
 _QUERY = f"""
 with members as (
     select {_WHO}, own_conns, {SEEN}, {sorted_set("error_name")} as names,
@@ -60,13 +62,20 @@ with members as (
         and coalesce(moved_ns < last_success.sent_ns, moved_ns is null)
         and coalesce(last_success.called_node_id = node_id, true)
     group by all
-), busy as (
-    select t.client_instance_id, t.group_id, count(*) as n_meanwhile
+), others as (
+    select t.client_instance_id, t.group_id, t.refused_ns, r.ts_ns,
+        r.ts_ns - lag(r.ts_ns, 1, t.last_success.sent_ns)
+            over (partition by t.client_instance_id, t.group_id order by r.ts_ns) as pause_ns
     from (select *, explode(own_conns) as own_conn from terms) t join requests r on r.conn_id = t.own_conn
     where r.ts_ns > t.last_success.sent_ns and r.ts_ns < t.refused_ns and r.api_key not in {_MEMBER_APIS}
-    group by t.client_instance_id, t.group_id
+), busy as (
+    select client_instance_id, group_id, count(*) as n_meanwhile,
+        greatest(max(pause_ns), min(refused_ns - ts_ns)) as quiet_ns
+    from others group by client_instance_id, group_id
 )
-select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids, held_us, n_meanwhile,
+select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids, held_us,
+    if(quiet_ns < session_ms * 1e6, n_meanwhile, null) as n_meanwhile,
+    coalesce(quiet_ns, refused_ns - last_success.sent_ns) as quiet_ns,
     refused_ns - last_success.sent_ns as silent_ns, last_success.sent_ns as since_ns, array(node_id) as node_ids,
     concat(array_compact(array(last_success.request_id)), evidence) as evidence
 from terms left join busy using (client_instance_id, group_id)
@@ -83,7 +92,7 @@ def _sentence(f: Facts) -> str:
 def _cause(f: Facts) -> str:
     if f.silent_ns is None:
         return "the capture begins after that"
-    silence = f"it sent nothing for {duration(f.silent_ns)}"
+    silence = f"it sent nothing for {duration(f.quiet_ns)}"
     if f.n_meanwhile:
         silence = (
             f"it sent no heartbeat for {duration(f.silent_ns)}, although it sent "
