@@ -131,7 +131,8 @@ def severity_of(failure: Failure) -> str:
     if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
     failed_for_good = any(r.outcome == "fatal" and r.first_error_name in FATAL for r in failure.recoveries)
-    if failed_for_good and not failure.kind.is_replaced:
+    works_on = failure.misuse is not None and not failure.misuse.unserved
+    if failed_for_good and not failure.kind.is_replaced and not works_on:
         return "error"
     if failure.kind.lasting and any(map(is_final, failure.recoveries)):
         return "error"

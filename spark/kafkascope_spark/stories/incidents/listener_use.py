@@ -52,6 +52,11 @@ class Outcome(StageRow):
     asked: bool = False
     tls_given_up: TlsGivenUp | None = None
 
+    @property
+    def lost_session(self) -> bool:
+        """Whether the client authenticated again in a way that the server does not take."""
+        return self.error_name == "ILLEGAL_SASL_STATE" and self.had_session
+
 
 @dataclass(frozen=True, slots=True)
 class ListenerUse(StageRow):
@@ -131,9 +136,9 @@ def listener_uses(
         if outcome.served and connection.tls:
             tls_until[outcome.server] = max(tls_until[outcome.server], connection.last_ns)
             tls_begins[outcome.server].append(connection.begin_ns)
-        if outcome.served and instance is not None and identity is not None:
+        if _is_at_work(outcome, connection) and instance is not None and identity is not None:
             served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
-            if connection.sasl_mechanism is not None:
+            if outcome.served and connection.sasl_mechanism is not None:
                 begin_ns, login = connection.begin_ns, (identity, connection.sasl_mechanism)
                 logged_in_ns[identity] = min(logged_in_ns.get(identity, begin_ns), begin_ns)
                 last_login_ns[login] = max(last_login_ns.get(login, 0), begin_ns)
@@ -152,7 +157,7 @@ def listener_uses(
             first_ns=mine[0].begin_ns,
             last_ns=max(c.last_ns for c in mine),
             is_over=_is_over(mine, end_ns),
-            works_on=_works_on(outcome, served_until.get(identity or "", 0), tls_until[outcome.server], mine[-1]),
+            works_on=_works_on(outcome, served_until.get(identity or "", 0), tls_until[outcome.server], mine),
             evidence=() if outcome.served else tuple(c.conn_id for c in mine[:MOST_EVIDENCE]),
             logged_in=logged_in_ns.get(identity or "", mine[0].begin_ns) < mine[0].begin_ns,
             logs_in_later=last_login_ns.get((identity or "", outcome.mechanism or ""), 0) > mine[-1].begin_ns
@@ -201,11 +206,18 @@ def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:
     )
 
 
-def _works_on(outcome: Outcome, served_ns: int, tls_ns: int, last: Connection) -> bool:
+def _is_at_work(outcome: Outcome, connection: Connection) -> bool:
+    """Whether the client was served on the connection, even if it lost its session on it later."""
+    return outcome.served or (outcome.lost_session and connection.served)
+
+
+def _works_on(outcome: Outcome, served_ns: int, tls_ns: int, mine: list[Connection]) -> bool:
     """Whether the client was served after its last attempt. If TLS was given up, no client is known, and a later TLS
-    connection of its address to the same server counts. served_ns: last request of the client that was served; tls_ns:
-    end of the last such TLS connection."""
-    return max(served_ns, tls_ns if outcome.tls_given_up is not None else 0) > last.begin_ns
+    connection of its address to the same server counts. A client that loses its session works on if it was served on a
+    connection after the first one on which it lost it. served_ns: last request of the client that was served; tls_ns:
+    end of the last such TLS connection; mine: the connections of the use, in order of time."""
+    since_ns = mine[0].last_ns if outcome.lost_session else mine[-1].begin_ns
+    return max(served_ns, tls_ns if outcome.tls_given_up is not None else 0) > since_ns
 
 
 def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:

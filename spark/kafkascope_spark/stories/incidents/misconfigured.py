@@ -198,7 +198,7 @@ def _with_changed(found: Mapping[_Key, list[ListenerUse]]) -> dict[_Key, list[Li
 def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
     """Returns the cause that an error of SASL shows. Credentials that are accepted later are right; credentials that
     were accepted before, and are not any longer, were right then."""
-    if _lost_session(use):
+    if use.outcome.lost_session:
         return "authenticates_again"
     cause = _OF_ERROR.get(error_name)
     if cause == "credentials" and use.outcome.had_session:
@@ -206,10 +206,6 @@ def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
     if cause == "credentials" and use.logs_in_later:
         return "refused_at_times"
     return "no_longer" if cause == "credentials" and use.accepted_ns is not None else cause
-
-
-def _lost_session(use: ListenerUse) -> bool:
-    return bool(use.outcome.error_name == "ILLEGAL_SASL_STATE" and use.outcome.had_session)
 
 
 def _refusal(misuse: Misuse, start_ns: int) -> Fault:

@@ -48,6 +48,10 @@ _DID: dict[Cause, str] = {
 }
 
 
+_AFTER_LOGIN = frozenset({"session_refused", "authenticates_again"})
+"""Causes that end connections on which the client had been let in."""
+
+
 def misuse_sentence(misuse: Misuse) -> str:
     """Returns what the clients did; the times follow in the incident's sentence."""
     if misuse.tls_given_up is not None:
@@ -60,7 +64,7 @@ def misuse_sentence(misuse: Misuse) -> str:
     mechanisms = _mechanisms(misuse)
     how = f", mechanism {listed(mechanisms)}" if mechanisms else ""
     did = f"P{did[1:]}" if did.startswith("port ") else did
-    ended = "ended by that" if misuse.cause == "session_refused" else "failed"
+    ended = "ended by that" if misuse.cause in _AFTER_LOGIN else "failed"
     return f"{did}{how}: {counted(misuse.n_connections, 'connection')} {ended}"
 
 
@@ -74,6 +78,8 @@ def misuse_impact(misuse: Misuse) -> str:
         return f"Later connections of the same hosts to it worked{tried}."
     if misuse.cause == "refused_at_times":
         return f"All of them were accepted later, after trying for up to {duration(misuse.refused_ns)}."
+    if misuse.cause == "authenticates_again":
+        return "They were served in between, on connections that they opened anew."
     return "All of them were served on other connections."
 
 

@@ -216,6 +216,18 @@ CLOSED: Row = {"close_kind": "fin_server", "n_requests": 1}
 SERVED: Row = {"served": True, "n_responses": 9, "server": "10.0.0.1:9092", "apis": {api_keys.METADATA}}
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_who_loses_its_session_works_on_if_it_is_let_in_again(n: int, uses: Callable[..., list[ListenerUse]]) -> None:
+    """One connection that ends does not show that the client was served afterwards."""
+    login = {"sasl_mechanism": "PLAIN", "session_lifetime_ms": 300, "close_kind": "fin_client"}
+    refused = {f"c{number}": "ILLEGAL_SASL_STATE" for number in range(n)}
+    (row,) = uses(
+        *[{**SERVED, **login, "last_request_ns": number * NS + NS // 20} for number in range(n)], refused=refused
+    )
+    assert row.outcome.lost_session
+    assert row.works_on == (n > 1)
+
+
 @pytest.mark.parametrize(
     ("changes", "protocol", "served"),
     [
@@ -412,6 +424,16 @@ def test_who_authenticates_again_as_another_user_has_the_right_password(use: Mak
     assert "could not work" not in incident["sentence"]
     assert "Correct user name" not in advised(incident)
     assert incident["start_ns"] == 20 * NS
+
+
+def test_who_loses_its_sessions_and_is_let_in_again_worked_in_between(use: MakeRow, client: MakeRow) -> None:
+    """Recorded of kafkajs, whose records were accepted on 57 connections that ended one after the other."""
+    how = {"mechanism": "PLAIN", "error_name": "ILLEGAL_SASL_STATE", "had_session": True}
+    (incident,), _ = tell(uses=[use(21, "SASL_PLAINTEXT", **how, works_on=True)], clients=[client(21)])
+    assert "ended by that" in incident["sentence"]
+    assert "They were served in between" in incident["sentence"]
+    assert "could not work" not in incident["sentence"]
+    assert incident["severity"] != "error"
 
 
 def test_credentials_that_were_taken_before_have_expired(use: MakeRow, client: MakeRow) -> None:
