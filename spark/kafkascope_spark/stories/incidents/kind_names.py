@@ -58,6 +58,7 @@ INCIDENT_KINDS = (
     "offset_not_available",
     "group_refused",
     "transaction_pending",
+    "late_retry",
     "too_few_replicas",
     "log_directory",
     "broker_error",

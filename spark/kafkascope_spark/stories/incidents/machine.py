@@ -49,6 +49,7 @@ from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.late_responses import with_late_responses
+from kafkascope_spark.stories.incidents.late_retries import late_retries
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.links import with_links
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
@@ -271,6 +272,8 @@ class Incidents:
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
         left = self._waiting_for_lost(lost, left)
         late = self._found("late polls", lambda: late_polls(left))
+        left = _without(left, late)
+        late += self._found("late retries", lambda: late_retries(left, by_themselves))
         left = _without(left, late)
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))

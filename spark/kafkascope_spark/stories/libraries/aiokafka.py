@@ -28,6 +28,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("request_timeout_ms", "40000"),
     "metadata_age": Setting("metadata_max_age_ms", "300000"),
     "retry_backoff": Setting("retry_backoff_ms", "100"),
+    "resend_wait": Setting("retry_backoff_ms", "100"),
     "max_idle": Setting("connections_max_idle_ms", "540000"),
     "linger": Setting("linger_ms", "0"),
     "batch_size": Setting("max_batch_size", "16384"),

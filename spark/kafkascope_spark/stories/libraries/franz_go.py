@@ -24,6 +24,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("kgo.RecordDeliveryTimeout", "no limit"),
     "metadata_age": Setting("kgo.MetadataMaxAge", "5 min"),
     "retry_backoff": Setting("kgo.RetryBackoffFn", "250 ms"),
+    "resend_wait": Setting("kgo.MetadataMinAge", "5 s"),
     "reconnect_backoff": Setting("kgo.RetryBackoffFn", "5 s at most"),
     "max_idle": Setting("kgo.ConnIdleTimeout", "30 s"),
     "linger": Setting("kgo.ProducerLinger", "10 ms"),

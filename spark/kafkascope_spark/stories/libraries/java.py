@@ -231,6 +231,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("delivery.timeout.ms", "120000"),
     "metadata_age": Setting("metadata.max.age.ms", "300000"),
     "retry_backoff": Setting("retry.backoff.ms", "100"),
+    "resend_wait": Setting("retry.backoff.ms", "100"),
     "reconnect_backoff": Setting("reconnect.backoff.max.ms", "1000"),
     "max_idle": Setting("connections.max.idle.ms", "540000"),
     "linger": Setting("linger.ms", "5; 0 before Kafka 4.0"),

@@ -25,6 +25,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("Writer.MaxAttempts", "10"),
     "metadata_age": Setting("Transport.MetadataTTL", "6 s"),
     "retry_backoff": Setting("Writer.WriteBackoffMin", "100 ms"),
+    "resend_wait": Setting("Writer.WriteBackoffMin", "100 ms"),
     "max_idle": Setting("Transport.IdleTimeout", "30 s"),
     "linger": Setting("Writer.BatchTimeout", "1 s"),
     "batch_size": Setting("Writer.BatchBytes", "1048576"),

@@ -31,6 +31,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("delivery_timeout_ms", "120000"),
     "metadata_age": Setting("metadata_max_age_ms", "300000"),
     "retry_backoff": Setting("retry_backoff_ms", "100"),
+    "resend_wait": Setting("retry_backoff_ms", "100"),
     "reconnect_backoff": Setting("reconnect_backoff_max_ms", "30000"),
     "max_idle": Setting("connections_max_idle_ms", "540000"),
     "linger": Setting("linger_ms", "0"),

@@ -24,6 +24,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("retry.retries", "5"),
     "metadata_age": Setting("metadataMaxAge", "300000"),
     "retry_backoff": Setting("retry.initialRetryTime", "300"),
+    "resend_wait": Setting("retry.initialRetryTime", "300"),
     "reconnect_backoff": Setting("retry.maxRetryTime", "30000"),
     "compression": Setting("compression of producer.send", "none"),
     "in_flight": Setting("maxInFlightRequests", "no limit"),

@@ -157,6 +157,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("message.timeout.ms", "300000"),
     "metadata_age": Setting("topic.metadata.refresh.interval.ms", "300000"),
     "retry_backoff": Setting("retry.backoff.ms", "100"),
+    "resend_wait": Setting("retry.backoff.ms", "100"),
     "reconnect_backoff": Setting("reconnect.backoff.max.ms", "10000"),
     "max_idle": Setting("connections.max.idle.ms", "0: off"),
     "linger": Setting("linger.ms", "5"),

@@ -32,6 +32,7 @@ _SETTINGS = {
     "delivery_timeout": Setting("Producer.Retry.Max", "3"),
     "metadata_age": Setting("Metadata.RefreshFrequency", "10 min"),
     "retry_backoff": Setting("Metadata.Retry.Backoff", "250 ms"),
+    "resend_wait": Setting("Metadata.Retry.Backoff", "250 ms"),
     "linger": Setting("Producer.Flush.Frequency", "off"),
     "batch_size": Setting("Producer.Flush.Bytes", "off"),
     "request_size": Setting("Producer.MaxMessageBytes", "1048576"),
