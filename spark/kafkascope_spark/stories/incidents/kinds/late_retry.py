@@ -18,7 +18,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, when: Times) -> str:
     n = sum(row.n_errors for row in failure.recoveries)
-    paused_ns = max((row.retried_ns or 0) - row.last_failed_ns for row in failure.recoveries)
+    paused_ns = max(((row.retried_ns or 0) - row.last_failed_ns for row in failure.recoveries), default=0)
     return (
         f"{failure.subject} got {listed(sorted(failure.error_names))} {times(n)} for {resources(failure)} "
         f"{when.of(failure)}, and sent the same again up to {duration(paused_ns)} later, which succeeded"
