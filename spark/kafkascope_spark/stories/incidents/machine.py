@@ -272,8 +272,7 @@ class Incidents:
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
         left = self._waiting_for_lost(lost, left)
         late = self._found("late polls", lambda: late_polls(left))
-        left = _without(left, late)
-        late += self._found("late retries", lambda: late_retries(left, by_themselves))
+        late += self._found("late retries", lambda: late_retries(_without(left, late), by_themselves))
         left = _without(left, late)
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
