@@ -14,6 +14,7 @@ from kafkascope_spark.stories.findings.rules import (
     log_truncated,
     lost_offsets,
     never_answered,
+    rebalance_storm,
     unassigned_partitions,
     unfit_responses,
 )
@@ -123,6 +124,23 @@ def test_an_offset_that_the_group_had_before_it_was_absent(known: tuple[Any, ...
     absent, others = [("c1", "orders", 0, 5), ("c1", "new", 0, 9)], [("c1", "read", 0, 1), ("c2", "orders", 0, 7)]
     reads = {"absent_places": absent, "known_places": [known, *others], "groups_on_connection": groups}
     assert asks_spark(lost_offsets.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asked"),
+    [
+        ((0, 300, 600, 900, 1_200), True),
+        ((1_200, 0, 900, 600, 300), True),
+        ((0, 300, 600, 900), False),
+        ((0, 300, 600, 901, 1_201), False),
+        ((0, 3_600, 3_610, 3_620, 3_630, 3_640), True),
+    ],
+)
+def test_five_generations_at_most_five_minutes_apart(seconds: tuple[int, ...], asked: bool) -> None:
+    mine = [("g", 1_700_000_000 * SECOND_NS + at * SECOND_NS) for at in seconds]
+    others = [("h", ns) for _, ns in mine[:2]]
+    restless = {"seen_generations": [*mine, *others]}
+    assert asks_spark(rebalance_storm.RULE, restless) is asked
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """`rebalance_storm`: a group rebalances again and again."""
 
+from collections import defaultdict
 from collections.abc import Collection
 
+from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import NOT_NULL, largest, smallest
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, above, largest, smallest
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import USAGE
@@ -14,6 +17,12 @@ from kafkascope_spark.stories.settings import setting
 
 _GENERATION_APIS = {api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS
 _NEAR = f"{limit.STORM_APART_S} * 1000000000L"
+_FIRST = smallest("ts_ns")
+_SEEN_GENERATIONS = Groups(
+    Where(REQUESTS, api_key=_GENERATION_APIS, group_id=NOT_NULL, generation_or_epoch=above(0)),
+    per=("group_id", "generation_or_epoch"),
+    having=_FIRST >= 0,
+)
 # One finding per group and sequence of rebalances with less than STORM_APART_S between them.
 _QUERY = f"""
 with generations as (
@@ -44,6 +53,24 @@ select counts.*, null as client_instance_id, a.assignor from counts left join (
 ) a on a.group_id = counts.group_id
 where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALANCES}
     or (n >= {limit.STORM_MANY} and last_ns - first_ns >= {_NEAR})"""
+
+
+def _are_close(tables: Tables) -> bool:
+    """Whether a group had STORM_REBALANCES generations with less than STORM_APART_S from each to the next."""
+    seen_ns = defaultdict(list)
+    for group_id, first_ns in rows_of(tables["seen_generations"], "group_id", str(_FIRST)):
+        seen_ns[group_id].append(first_ns)
+    return any(_longest_sequence(sorted(times_ns)) >= limit.STORM_REBALANCES for times_ns in seen_ns.values())
+
+
+def _longest_sequence(times_ns: list[int]) -> int:
+    """Returns the largest number of consecutive times that are at most STORM_APART_S apart. times_ns: ascending."""
+    longest = n = 0
+    before_ns = 0
+    for ns in times_ns:
+        n = n + 1 if ns - before_ns <= limit.STORM_APART_S * 10**9 else 1
+        longest, before_ns = max(longest, n), ns
+    return longest
 
 
 def _sentence(f: Facts) -> str:
@@ -91,8 +118,10 @@ DETECTOR = Detector(
             Where(USAGE, api_key=_GENERATION_APIS, highest_generation=NOT_NULL, group_id=NOT_NULL),
             per=("group_id",),
             having=largest("highest_generation") - smallest("lowest_generation") >= limit.STORM_REBALANCES - 1,
-        )
+        ),
+        "seen_generations": _SEEN_GENERATIONS,
     },
+    candidates=Candidates({"seen_generations": ("group_id", str(_FIRST))}, _are_close),
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,
