@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.report.formatting import ADDRESS_SQL
-from kafkascope_analyzer.report.model.latency import percentiles_sql
+from kafkascope_analyzer.report.model.latency import STEP_SQL, percentiles_sql
 from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
@@ -68,23 +68,51 @@ _SERVER = {
 }
 """Names a broker by its node id, or by its address where the node id is not known."""
 _PAIR = {"api_name": "coalesce(nullif(api_name, ''), '?')", **_SERVER}
-_ANSWERED = "(from requests where broker_us is not null and decoded_by is distinct from 'tls_lengths')"
+_ANSWERED = "from requests where broker_us is not null and decoded_by is distinct from 'tls_lengths'"
 """Answered requests without encrypted ones: it is not known which of those a broker holds on purpose."""
 _NETWORK = """(coalesce(coalesce(request_last_ns, ts_ns) - ts_ns
     + coalesce(response_last_ns, response_ns) - response_ns, 0) // 1000)"""
 
 
+_NAMES = ", ".join(_PAIR)
+_NAMED = ", ".join(f"{expression} as {name}" for name, expression in _PAIR.items())
+_STEPS = {name: STEP_SQL.format(us=f"{name}_us") for name in ("broker", "queued", "network")}
+
+
+def _joined(text: str, separator: str = ", ") -> str:
+    """Returns the text for each of the durations, with its name and the expression of its step."""
+    return separator.join(text.format(name=name, step=step) for name, step in _STEPS.items())
+
+
+def _percentile(share: int) -> str:
+    """Returns the columns of this percentile of each duration."""
+    shown = "min(step) filter (what = '{name}' and 100 * n_up_to >= {share} * n_all) as {name}_p{share}_us"
+    return _joined(shown.replace("{share}", str(share)))
+
+
+# One query for all durations, because to read the requests takes longer than to count them.
 _PAIRS = f"""
-with broker as ({percentiles_sql(_PAIR, "broker_us", _ANSWERED)}),
-queue as ({percentiles_sql(_PAIR, "queued_us", _ANSWERED)}),
-network as ({percentiles_sql(_PAIR, _NETWORK, _ANSWERED)})
-select b.api_name, b.node_id, b.address, b.n, b.p50_us as broker_p50_us, b.p99_us as broker_p99_us,
-    q.p50_us as queued_p50_us, q.p99_us as queued_p99_us,
-    w.p50_us as network_p50_us, w.p99_us as network_p99_us, b.max_us
-from broker b join network w on b.api_name = w.api_name and b.node_id is not distinct from w.node_id
-    and b.address is not distinct from w.address
-join queue q on b.api_name = q.api_name and b.node_id is not distinct from q.node_id
-    and b.address is not distinct from q.address
+with durations as (
+    select {_NAMED}, broker_us::bigint as broker_us, queued_us::bigint as queued_us, {_NETWORK}::bigint as network_us
+    {_ANSWERED}
+), counted as materialized (
+    select {_NAMES}, {_joined("{step} as {name}")}, max(broker_us) as longest, count(*) as n
+    from durations group by grouping sets ({_joined(f"({_NAMES}, {{name}})")})
+), steps as (
+    {
+    _joined(
+        f"select {_NAMES}, '{{name}}' as what, {{name}} as step, n, longest from counted where {{name}} is not null",
+        " union all ",
+    )
+}
+), ranked as (
+    select *, sum(n) over (partition by {_NAMES}, what order by step) as n_up_to,
+        sum(n) over (partition by {_NAMES}, what) as n_all
+    from steps
+)
+select {_NAMES}, any_value(n_all) filter (what = 'broker')::bigint as n, {_percentile(50)}, {_percentile(99)},
+    greatest(max(longest) filter (what = 'broker'), 0) as max_us
+from ranked group by {_NAMES}
 """
 _ROUND_TRIPS = f"""
 select node_id, address, n as n_handshakes, p50_us as round_trip_p50_us, p99_us as round_trip_p99_us
