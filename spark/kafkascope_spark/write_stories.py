@@ -13,8 +13,17 @@ from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.story_files import new_run_id
 from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark.exchange import NO_CLUSTER
-from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
+from kafkascope_spark.session import (
+    connector_for,
+    keep_class_archive,
+    open_session,
+    set_size,
+    size_for_events,
+    size_for_queries,
+    size_for_requests,
+)
 from kafkascope_spark.stories.tables import FINDINGS
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.task_reports import REPORTS, batch_of_reports, failed_parts_of, listed
@@ -81,6 +90,7 @@ def make_stories(
     from kafkascope_spark.story_job import write_client_and_group_stories
     from kafkascope_spark.tables import Tables
 
+    set_size(session, size_for_events(dataset.listed_rows(EVENTS.name)))
     # With the id of the run that writes the dataset, the mark of that run covers these files, too.
     run_id = dataset.unfinished_run or new_run_id()
     run = StoryRun(dataset, dataset.capture_span or (0, 0), run_id, stall_ms, len(dataset.clusters) > 1)
@@ -122,12 +132,14 @@ def _findings(
 ) -> "list[TaskReport]":
     """Returns the reports of the tasks that write the findings of the run's cluster."""
     from kafkascope_spark.queries.failing import reports_of_working
+    from kafkascope_spark.queries.statement import rows_read
     from kafkascope_spark.queries.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
 
     detectors = detectors_to_run(tables, rules, failed, file_reads)
     if not detectors:
         return []
+    set_size(tables.session, size_for_queries(rows_read(tables.dataset, (each for _, each in detectors.values()))))
 
     def frame_of(some: "Detectors") -> "DataFrame":
         stage = findings_stage(run, tables.dataset, some)

@@ -26,13 +26,15 @@ from kafkascope_spark.session import (
     java_problem,
     open_session,
     session,
+    size_for_events,
     size_for_input,
+    size_for_queries,
     size_for_requests,
 )
 from kafkascope_spark.session.class_archive import class_archive_option, keep_class_archive
 from kafkascope_spark.session.gateway import connect, hide_lost_connections, launch, launch_options, spark_home
 from kafkascope_spark.session.java import find_java, java_release
-from kafkascope_spark.session.jvm_options import cluster_options, options_for
+from kafkascope_spark.session.jvm_options import LARGE_EVENTS, LARGE_QUERY_ROWS, cluster_options, options_for
 from kafkascope_spark.session.workers import executor_problem, python_mismatch
 
 
@@ -309,6 +311,10 @@ def test_the_size_follows_the_work() -> None:
     assert size_for_input(LARGE_REQUESTS * 200) is SessionSize.LARGE, "so many bytes may hold as many requests"
     assert size_for_input(10_000_000) is SessionSize.SMALL
     assert size_for_input(None) is SessionSize.LARGE, "a stream may be of any length"
+    assert size_for_events(LARGE_EVENTS - 1) is SessionSize.SMALL
+    assert size_for_events(LARGE_EVENTS) is SessionSize.LARGE
+    assert size_for_queries(LARGE_QUERY_ROWS - 1) is SessionSize.SMALL
+    assert size_for_queries(LARGE_QUERY_ROWS) is SessionSize.LARGE
 
 
 def test_both_sizes_set_the_same_sql_settings() -> None:

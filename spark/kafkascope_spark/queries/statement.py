@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.dataset.tables.events import EVENTS, KIND_FOLDER
 from kafkascope_spark.stories.findings.read import Source, name_of, source_columns
 from kafkascope_spark.stories.findings.rule import REQUIRED_FACTS, Detector
 from kafkascope_spark.stories.findings.shared_queries import EVENTS_BY_NAME, MESSAGES, SHARED_QUERIES
@@ -106,6 +108,33 @@ class QueryViews:
 def selected_names(query: str) -> list[str]:
     """Returns the names after `from` and `join` in a query, without repetition."""
     return list(dict.fromkeys(match[2] for match in _SELECTED.finditer(query)))
+
+
+def rows_read(dataset: Dataset, detectors: Iterable[Detector]) -> int:
+    """Returns the number of rows that the queries of the detectors read: the sum over the tables of each query."""
+    return sum(_listed_rows(dataset, name) for detector in detectors for name in _sources(detector))
+
+
+def _listed_rows(dataset: Dataset, name: str) -> int:
+    """Returns the number of rows of the table, messages or events that a query calls by that name."""
+    if name in MESSAGES:
+        return dataset.listed_rows(f"messages/{MESSAGES[name].name}")
+    if name in EVENTS_BY_NAME:
+        files = dataset.manifest.files.get(EVENTS.name, ())
+        return sum(file.rows for file in files if f"{KIND_FOLDER}{name}" in file.path.split("/"))
+    return dataset.listed_rows(TABLES[name].stored_as) if name in TABLES else 0
+
+
+def _sources(detector: Detector) -> set[str]:
+    """Returns the names from which the query of a detector selects, directly or through a read or a shared query."""
+    names, queries = set[str](), [detector.query]
+    while queries:
+        new = set(selected_names(queries.pop())) - names
+        names |= new
+        queries += [SHARED_QUERIES[name] for name in new if name in SHARED_QUERIES]
+        reads = [read for name, read in detector.reads.items() if name in new and name not in SHARED_QUERIES]
+        queries += [read.query(name_of(read.source)) for read in reads]
+    return names
 
 
 def words_of(detectors: Iterable[Detector]) -> frozenset[str]:

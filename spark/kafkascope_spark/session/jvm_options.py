@@ -14,7 +14,12 @@ from enum import Enum
 from kafkascope_spark.session.class_archive import USE_ARCHIVE
 
 LARGE_REQUESTS = 1_000_000
-"""From this number of requests on, a story job takes longer than compiling its queries."""
+"""From this number of requests on, a session is opened in the large size."""
+LARGE_EVENTS = 200_000
+"""From this number of rows of `events` on, compiling the story job pays off: it reads nothing else."""
+LARGE_QUERY_ROWS = 3_000_000
+"""With fewer rows than this, to interpret the queries of findings, at 5 µs a row, is faster than to compile them. Most
+rules do not run, and many queries read only stories, so this does not follow from the number of requests."""
 LARGE_INPUT_BYTES = 100 << 20
 """An exchange of one request and one response takes at least 200 bytes of a capture file (two packet records with
 their link, IP and TCP headers), so LARGE_REQUESTS need 200 MB. Half of that, because the uncompressed size of a
@@ -31,6 +36,16 @@ class SessionSize(Enum):
 def size_for_requests(n_requests: int) -> SessionSize:
     """Returns the size of the session for a dataset with this number of requests."""
     return SessionSize.LARGE if n_requests >= LARGE_REQUESTS else SessionSize.SMALL
+
+
+def size_for_events(n_events: int) -> SessionSize:
+    """Returns the size of the session for the story job over this number of events."""
+    return SessionSize.LARGE if n_events >= LARGE_EVENTS else SessionSize.SMALL
+
+
+def size_for_queries(n_rows: int) -> SessionSize:
+    """Returns the size of the session for queries that read this number of rows."""
+    return SessionSize.LARGE if n_rows >= LARGE_QUERY_ROWS else SessionSize.SMALL
 
 
 def size_for_input(n_bytes: int | None) -> SessionSize:

@@ -69,7 +69,7 @@ def open_session(
         return active
     if connector is not None and active.conf.get(CONNECTOR, None) != connector.scheme:
         raise UsageError(_no_connector(connector))
-    _set_size(active, size)
+    set_size(active, size)
     return active
 
 
@@ -173,9 +173,11 @@ def _no_connector(connector: StorageConnector) -> str:
     )
 
 
-def _set_size(session: "SparkSession", size: SessionSize) -> None:
-    """Sets the SQL settings of this size in an embedded session, which may have been opened before the size was
-    known."""
+def set_size(session: "SparkSession", size: SessionSize) -> None:
+    """Sets the SQL settings of this size in an embedded session, which may have been opened before the size was known,
+    or for other work. Other sessions keep their settings."""
+    if session.conf.get(EMBEDDED, None) is None:
+        return
     for name, value in options_for(size).sql.items():
         session.conf.set(name, value)
 

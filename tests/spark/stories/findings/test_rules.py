@@ -2,14 +2,19 @@
 
 import pathlib
 import re
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_spark.queries.statement import TABLES
+from kafkascope_analyzer.dataset.tables.events import KIND_FOLDER
+from kafkascope_spark.queries.statement import TABLES, rows_read
 from kafkascope_spark.stories.findings import thresholds
 from kafkascope_spark.stories.findings.pages import index_page, rule_page
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Rule
+from kafkascope_spark.stories.findings.rules import rebalance_storm, slow_startup
 from kafkascope_spark.stories.findings.shared_queries import MESSAGES, SHARED_QUERIES
 from kafkascope_spark.stories.tables import FINDINGS, INCIDENTS
 
@@ -66,3 +71,16 @@ def test_no_query_names_a_part_of_itself_as_a_table_is_named() -> None:
         parts |= set(re.findall(r"(\w+) as \(\s*(?:select|with)", query))
     assert "joins_and_leaves" in parts
     assert not parts & {*TABLES, *MESSAGES, *SHARED_QUERIES}
+
+
+def test_rows_that_queries_read_are_those_of_their_tables(tmp_path: pathlib.Path, as_dataset: Any) -> None:
+    """The storm of rebalances reads requests, the events `usage` by a shared query, and stories."""
+    folders = {"requests": 3, "partitions": 100, f"events/{KIND_FOLDER}usage": 20, f"events/{KIND_FOLDER}loop": 1_000}
+    for folder, n in (folders | {"stories/rebalances": 4, "stories/startups": 7}).items():
+        (tmp_path / folder).mkdir(parents=True)
+        pq.write_table(pa.table({"conn_id": ["c"] * n}), tmp_path / folder / "part-0.parquet")
+    dataset = as_dataset(tmp_path, (0, 1))
+    storm, slow = rebalance_storm.RULE.detectors, slow_startup.RULE.detectors
+    assert rows_read(dataset, storm) == 3 + 20 + 4
+    assert rows_read(dataset, slow) == 7
+    assert rows_read(dataset, [*storm, *slow]) == 3 + 20 + 4 + 7
