@@ -18,7 +18,7 @@ _SETTINGS = {
     "session_timeout": Setting("kgo.SessionTimeout", "45 s"),
     "heartbeat_interval": Setting("kgo.HeartbeatInterval", "3 s"),
     "poll_interval": Setting("kgo.RebalanceTimeout", "60 s"),
-    "poll_records": Setting("the argument of kgo.Client.PollRecords"),
+    "poll_records": Setting("maxPollRecords of kgo.Client.PollRecords"),
     "request_timeout": Setting("kgo.RequestTimeoutOverhead", "10 s"),
     "connect_timeout": Setting("kgo.DialTimeout", "10 s"),
     "delivery_timeout": Setting("kgo.RecordDeliveryTimeout", "no limit"),
