@@ -79,6 +79,8 @@ def test_length_prefixed_protocols(w, read, make, syn):
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200), "tls"),
         (b"GET /topics HTTP/1.1\r\nHost: rest\r\n\r\n", "http"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http"),
+        (b"PROXY TCP4 10.0.5.7 10.0.0.11 51012 9092\r\n", "proxy"),
+        (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12), "proxy"),
         (b"\0\x0aClickHouse client\x15\x0b\xb4\xa9\x03", "other"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "other"),
     ],

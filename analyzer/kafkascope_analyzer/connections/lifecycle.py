@@ -33,6 +33,7 @@ from kafkascope_parsers.framing.layout import (
     HTTP,
     KAFKA,
     OTHER,
+    PROXY,
     TLS,
     UNKNOWN,
     ZOOKEEPER,
@@ -43,12 +44,13 @@ _PROTOCOL_WHY = {
     KAFKA: "its frames are Kafka requests",
     TLS: "its first bytes are a TLS handshake",
     HTTP: "its first bytes are an HTTP request",
+    PROXY: "its first bytes are a header of the PROXY protocol",
     OTHER: "its first bytes are no Kafka request",
     ZOOKEEPER: "it opens a ZooKeeper session, or keeps one open by pings",
     UNKNOWN: "no frame was recognised",
 }
 _PROTOCOLS = {KAFKA: "kafka", TLS: "tls", HTTP: "http", OTHER: "other", UNKNOWN: "other"}
-_PROTOCOLS |= {ZOOKEEPER: "zookeeper"}
+_PROTOCOLS |= {ZOOKEEPER: "zookeeper", PROXY: "proxy"}
 _NO_NODE = {
     KAFKA: "nothing in the capture shows which broker this is",
     TLS: "encrypted: what would show which broker this is cannot be read",

@@ -93,9 +93,12 @@ class ClusterReleases:
 
 
 def upgrades(spans: Sequence[ReleaseSpan]) -> Iterator[tuple[ReleaseSpan, ReleaseSpan]]:
-    """Yields each change of a broker's release: the spans before and after. spans: by node and time."""
+    """Yields each change of a broker's release: the spans before and after. Spans that overlap are two processes of
+    one node, and a release that is not known is none that a known one can differ from. spans: by node and time."""
     for before, after in pairwise(spans):
-        if before.node_id == after.node_id and before.release != after.release:
+        is_known = bool(before.release.releases) == bool(after.release.releases)
+        is_other = before.release != after.release and before.last_ns <= after.first_ns
+        if before.node_id == after.node_id and is_known and is_other:
             yield before, after
 
 

@@ -123,7 +123,7 @@ CONNECTION = np.dtype(
 )
 BY_SYN, BY_FIRST_REQUEST, BY_PORT = range(3)
 """CONNECTION.client_side_by: how client and server were distinguished."""
-UNKNOWN, KAFKA, TLS, HTTP, OTHER, ZOOKEEPER = range(6)
+UNKNOWN, KAFKA, TLS, HTTP, OTHER, ZOOKEEPER, PROXY = range(7)
 """CONNECTION.protocol."""
 
 WAITING = np.dtype(

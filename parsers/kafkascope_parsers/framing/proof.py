@@ -44,6 +44,7 @@ from kafkascope_parsers.framing.layout import (
     HTTP,
     KAFKA,
     OTHER,
+    PROXY,
     START,
     SYNC,
     TLS,
@@ -214,13 +215,32 @@ def begins_http(data: NDArray[np.uint8], at: int, end: int) -> bool:
     return False
 
 
+PROXY_V1 = (0x50524F58, 0x59205443)
+"""The first eight bytes of a text header of the PROXY protocol, "PROXY TC", as int32."""
+PROXY_V2 = (0x0D0A0D0A, 0x000D0A51, 0x5549540A)
+"""The signature of a binary header of the PROXY protocol, as int32."""
+
+
+@kernel
+def begins_proxy(data: NDArray[np.uint8], at: int, end: int) -> bool:
+    """Whether a header of the PROXY protocol stands at `at`, with which load balancers name the client."""
+    if end - at < 12:
+        return False
+    first, second = int32_at(data, at), int32_at(data, at + 4)
+    if first == PROXY_V1[0]:
+        return second == PROXY_V1[1]
+    return first == PROXY_V2[0] and second == PROXY_V2[1] and int32_at(data, at + 8) == PROXY_V2[2]
+
+
 @kernel
 def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
-    """TLS, HTTP, ZOOKEEPER or OTHER, by the first bytes of a packet."""
+    """TLS, HTTP, PROXY, ZOOKEEPER or OTHER, by the first bytes of a packet."""
     if begins_tls(data, at, end):
         return TLS
     if begins_http(data, at, end):
         return HTTP
+    if begins_proxy(data, at, end):
+        return PROXY
     if begins_session(data, at, end) or ping_side(data, at, end) >= 0:
         return ZOOKEEPER
     return OTHER

@@ -102,7 +102,7 @@ CONNECTIONS = Table(
         ),
         *time("close", "first FIN or RST"),
         i64("idle_before_close_ms", "from the last payload to the first FIN or RST, milliseconds"),
-        text("protocol", "its protocol", "kafka", "tls", "http", "zookeeper", "other", "empty"),
+        text("protocol", "its protocol", "kafka", "tls", "http", "proxy", "zookeeper", "other", "empty"),
         text("why", "evidence for the protocol"),
         text("tls_version", "TLS version of the server's hello"),
         text("tls_sni", "server name in the client's hello"),

@@ -31,6 +31,13 @@ MESSAGES = {
         "DeleteTopics/response",
         "request_id string, conn_id string, ts_ns bigint, responses array<struct<name: string, error_code: int>>",
     ),
+    "broker_heartbeat_requests": Messages(
+        "BrokerHeartbeat/request",
+        "request_id string, broker_id bigint, current_metadata_offset bigint, want_shut_down boolean",
+    ),
+    "broker_heartbeat_responses": Messages(
+        "BrokerHeartbeat/response", "request_id string, is_fenced boolean, is_caught_up boolean"
+    ),
     "join_group_requests": Messages(
         "JoinGroup/request", f"{WHOSE}, session_timeout_ms bigint, rebalance_timeout_ms bigint"
     ),

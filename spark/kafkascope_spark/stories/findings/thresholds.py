@@ -83,6 +83,14 @@ MEMBER_IDS = 5
 """A client requests a member id once per join, and a few times more if responses are lost."""
 REFUSED_AGAIN = 3
 """A manual request is tried once or twice; if it is refused three times in the same way, a program sends it."""
+VOTES = 10
+"""Elections are over after one or two rounds of requests for votes (KIP-595: random backoff), also among five."""
+WITHOUT_LEADER_S = 10
+"""controller.quorum.election.timeout.ms is 1 s, its backoff up to 1 s: several rounds have failed by then."""
+FENCED_BEATS = 10
+"""broker.heartbeat.interval.ms is 2 s: so many are 20 s."""
+FENCED_S = 30
+"""A broker that starts with sound logs is let in after some seconds."""
 AFTER_CLOSE_MS = 50
 """A server closes its side of a connection as soon as it reads the client's FIN: packets up to this time after it were
 already in flight."""

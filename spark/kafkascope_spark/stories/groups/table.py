@@ -155,8 +155,12 @@ class RebalanceRow(StoryRow):
 
     @property
     def lost(self) -> tuple[DepartedMember, ...]:
-        """The members that the group removed, and that had not left by themselves."""
-        return tuple(member for member in self.departed if not member.left)
+        """The members that the group removed: they had not left by themselves, and no new process of the same static
+        member took their place at once."""
+        return tuple(member for member in self.departed if not member.left and not self._is_taken_over(member))
+
+    def _is_taken_over(self, member: DepartedMember) -> bool:
+        return self.outcome == "taken_over" and member.how == "replaced"
 
 
 REBALANCES = RebalanceRow.TABLE

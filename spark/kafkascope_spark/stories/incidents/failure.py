@@ -10,6 +10,7 @@ from kafkascope_spark.stories.incidents.actions import Action
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
 from kafkascope_spark.stories.incidents.contrast import Contrast
+from kafkascope_spark.stories.incidents.deleted_topics import Deletion
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.latencies import Latencies
@@ -222,6 +223,10 @@ class Failure:
     topic_ids: Mapping[str, int] = field(default_factory=dict)
     """For a topic that was deleted and created again: its IDs, each with the time at which a broker first reported
     it."""
+    known_partitions: frozenset[int] = frozenset()
+    """For a missing topic: the partitions of it that brokers reported by then."""
+    deletion: Deletion | None = None
+    """For a missing topic: its last deletion before that."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
     """For errors of a broker that was no longer the leader: the actual leader, by topic-partition."""
     course: tuple[CourseStep, ...] = ()

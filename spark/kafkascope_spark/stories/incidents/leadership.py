@@ -10,6 +10,7 @@ from itertools import pairwise, zip_longest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.topology_facts import Fact, Served, holders_in, served_in, topic_ids_in
+from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 NO_TOPIC_ID = "A" * 22
 """Topic id that brokers report for a topic without one: 16 bytes of zeros."""
@@ -105,6 +106,12 @@ class Leadership:
     def topics(self) -> dict[str, str]:
         """Names of topics by their ids."""
         return {topic_id: topic for topic, ids in self._topic_ids.items() for topic_id in ids}
+
+    def partitions_of(self, topic: str, by_ns: int) -> frozenset[int]:
+        """Returns the partitions of a topic that brokers had reported with a leader by a time."""
+        known = (name.rpartition("-") for name, facts in self._leaders.items() if facts[0].since_ns <= by_ns)
+        numbers = (parse_number(last, MOST_INT32) for of_topic, _, last in known if of_topic == topic)
+        return frozenset(number for number in numbers if number is not None)
 
     def ids_of(self, topic: str) -> Mapping[str, int]:
         """Returns the IDs of a topic with the times at which brokers first reported them, in that order."""

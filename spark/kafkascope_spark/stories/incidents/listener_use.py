@@ -17,7 +17,7 @@ from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection, TlsGive
 from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER
 from kafkascope_spark.stories.stage_rows import StageRow
 
-TLS, HTTP = "TLS", "HTTP"
+TLS, HTTP, PROXY = "TLS", "HTTP", "PROXY protocol"
 MOST_EVIDENCE = 20
 PATIENCE_NS = 3_000_000_000
 """A client has made its last attempt if it does not try again within this time and within _PAUSES times its longest
@@ -31,12 +31,14 @@ _Name = tuple[str, str | None, str | None]
 class Outcome(StageRow):
     """Outcome of a connection: its protocol, and whether it was served, refused with an error or closed.
 
-    server: `address:port`; protocol: a security.protocol of Kafka, TLS if it could not be decrypted, or HTTP.
+    server: `address:port`; protocol: a security.protocol of Kafka, TLS if it could not be decrypted, HTTP, or
+    the PROXY protocol of load balancers.
     of_broker: whether it was served and belongs to a broker; from_start: whether the capture has its first packets, so
     that its use of SASL is known. error_name: error with which SASL was refused; had_session: whether SASL had been
     accepted earlier on the same connection; left_login: whether the client closed it during the login, without an
-    error; answered: whether the server answered ApiVersions before it closed; asked: whether the client sent other
-    requests than the handshake. tls_given_up: which side gave up TLS, and why.
+    error; closed_login: whether the server closed it then, without one; answered: whether the server answered
+    ApiVersions before it closed; asked: whether the client sent other requests than the handshake. tls_given_up: which
+    side gave up TLS, and why.
     """
 
     server: str
@@ -48,6 +50,7 @@ class Outcome(StageRow):
     error_name: str | None = None
     had_session: bool = False
     left_login: bool = False
+    closed_login: bool = False
     answered: bool = False
     asked: bool = False
     tls_given_up: TlsGivenUp | None = None
@@ -233,8 +236,10 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
         return Outcome(*spoke, served=False, tls_given_up=connection.tls_given_up)
     if connection.server_bytes > 0 if protocol == TLS else connection.served:
         return Outcome(*spoke, served=True, from_start=connection.opened_in_capture)
-    if protocol == HTTP:
+    if protocol == HTTP or (protocol == PROXY and connection.server_bytes == 0):
         return Outcome(*spoke, served=False)
+    if protocol == PROXY:
+        return None
     if connection.close_kind in CLOSED_BY_CLIENT and connection.sasl_mechanism is not None:
         is_login = connection.apis <= api_keys.HANDSHAKE_APIS
         return Outcome(*spoke, served=False, left_login=True) if is_login else None
@@ -243,20 +248,23 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
     if protocol == TLS:
         return Outcome(*spoke, served=False)
     is_answered = connection.n_responses > 0
+    if connection.sasl_mechanism is not None and is_answered and connection.apis <= api_keys.HANDSHAKE_APIS:
+        return Outcome(*spoke, served=False, closed_login=True)
     asked = bool(connection.apis - api_keys.HANDSHAKE_APIS)
     is_known = asked or (connection.n_requests > 0 and not is_answered)
     return Outcome(*spoke, served=False, answered=is_answered, asked=asked) if is_known else None
 
 
 def _protocol(connection: Connection) -> str | None:
-    """Returns the protocol of the client: a security.protocol of Kafka, TLS or HTTP; None if it is not a protocol of a
+    """Returns the protocol of the client: a security.protocol of Kafka, TLS, HTTP or PROXY; None if it is not a "
+    "protocol of a
     listener. TLS that was given up counts as TLS, even if keys to decrypt it are known."""
     if connection.tls_given_up is not None and connection.first_request_ns is None:
         return TLS
     if connection.protocol == "kafka":
         is_sasl = connection.sasl_mechanism is not None
         return f"{'SASL_' if is_sasl else ''}{'SSL' if connection.tls else 'PLAINTEXT'}"
-    return {"tls": TLS, "http": HTTP}.get(connection.protocol)
+    return {"tls": TLS, "http": HTTP, "proxy": PROXY}.get(connection.protocol)
 
 
 def _is_over(mine: list[Connection], end_ns: int) -> bool:

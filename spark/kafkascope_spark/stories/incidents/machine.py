@@ -321,7 +321,7 @@ class Incidents:
         taken = {row.recovery_id for failure in stale for row in failure.recoveries}
         others = [row for row in recoveries if row.recovery_id not in taken]
         found = self._found("errors", lambda: of_errors(others, moved_to))
-        self._do("topic ids", lambda: mark_recreated(found, self._leadership_of))
+        self._do("topic ids", lambda: mark_recreated(found, self._leadership_of, self._packets.deletions))
         self._do("short timeouts", lambda: mark_short_timeouts(found, self._packets.latencies))
         return [*stale, *found]
 

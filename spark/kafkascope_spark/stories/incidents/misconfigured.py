@@ -14,7 +14,7 @@ from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.kinds.mechanism_gone import MECHANISM_GONE
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
-from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS, ListenerUse
+from kafkascope_spark.stories.incidents.listener_use import HTTP, PROXY, TLS, ListenerUse
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of, was_accepted_before
 from kafkascope_spark.stories.model import TlsGivenUp
 
@@ -24,7 +24,7 @@ UNAUTHENTICATED = 2
 """Fewest connections that a SASL listener closed on an unauthenticated request without a response: a single one may
 have ended by chance."""
 LEFT_LOGINS = 3
-"""Fewest connections that a client closed during its login: one or two may have ended by chance."""
+"""Fewest connections that a client or a server closed during a login: one or two may have ended by chance."""
 MOST_ADDRESSES = 3
 AUTHENTICATION: frozenset[Cause] = frozenset(
     {
@@ -34,6 +34,7 @@ AUTHENTICATION: frozenset[Cause] = frozenset(
         "mechanism_gone",
         "credentials",
         "left_login",
+        "closed_login",
         "refused_at_times",
         "no_longer",
         "authenticates_again",
@@ -66,6 +67,8 @@ class Listeners:
         """The protocols of served clients that are no brokers, by address: an inter-broker listener is not for
         clients."""
         self._mechanisms: dict[str, set[str]] = defaultdict(set)
+        self._logged_in: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+        """Addresses of listeners that let a client in, by its address and mechanism."""
         self._served: dict[str, set[str]] = defaultdict(set)
         """Addresses of the clients that were served, by address of the listener."""
         self._failed: list[ListenerUse] = []
@@ -88,6 +91,7 @@ class Listeners:
                 self._of_clients[use.server].add(use.outcome.protocol)
         if use.outcome.mechanism is not None:
             self._mechanisms[use.server].add(use.outcome.mechanism)
+            self._logged_in[use.client_ip, use.outcome.mechanism].add(use.server)
 
     def _take_given_up(self, use: ListenerUse, given_up: TlsGivenUp | None) -> None:
         if given_up is not None:
@@ -128,13 +132,16 @@ class Listeners:
             return "mechanism_gone" if cause == "mechanism" and self._is_taken_elsewhere(use) else cause
         if use.outcome.tls_given_up is not None:
             return "tls"
-        if use.outcome.left_login:
-            return "left_login" if use.n >= LEFT_LOGINS and not use.works_on else None
+        if use.outcome.left_login or use.outcome.closed_login:
+            login: Cause = "left_login" if use.outcome.left_login else "closed_login"
+            return login if use.n >= LEFT_LOGINS and not use.works_on else None
         protocol, taken = use.outcome.protocol, self._taken_at(use.server)
         if not taken:
             return None
         if protocol == HTTP:
             return "http"
+        if protocol == PROXY:
+            return "proxy_header"
         if protocol in WITH_TLS and not taken & WITH_TLS:
             return "needless_tls"
         if protocol not in WITH_TLS and taken <= WITH_TLS and not use.outcome.answered:
@@ -169,7 +176,16 @@ class Listeners:
             sorted(set().union(*(self._mechanisms.get(server, ()) for server in servers))),
             self._alternatives(spoken, servers),
             bool(set().union(*(self._served.get(server, ()) for server in servers)) - {use.client_ip for use in uses}),
+            self._let_in_at(uses, servers),
         )
+
+    def _let_in_at(self, uses: Sequence[ListenerUse], servers: set[str]) -> list[str]:
+        """Returns the first MOST_ADDRESSES other addresses that let the hosts of all uses in with the same mechanism,
+        at the same port."""
+        port = next(iter(servers)).rpartition(":")[2]
+        each = [self._logged_in.get((use.client_ip, use.outcome.mechanism), set()) for use in uses]
+        at_port = (server for server in set.intersection(*each) if server.rpartition(":")[2] == port)
+        return sorted(server for server in at_port if server not in servers)[:MOST_ADDRESSES]
 
     def _alternatives(self, spoken: set[str], servers: set[str]) -> list[str]:
         """Returns the first MOST_ADDRESSES other addresses at which clients with the same protocols are served."""

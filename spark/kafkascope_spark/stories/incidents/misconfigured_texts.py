@@ -4,6 +4,7 @@ clients that were served there, and other listeners that accept the clients' set
 import shlex
 from collections.abc import Callable, Iterable
 
+from kafkascope_parsers.broker_clients import is_broker
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import SECOND
@@ -21,6 +22,7 @@ _WRONG = ("invalid credentials", "invalid username or password")
 """Parts of the messages of brokers that do not know the user, or got another password (SCRAM, PLAIN)."""
 _DID: dict[Cause, str] = {
     "http": "{who} spoke HTTP to {place}, where brokers serve Kafka",
+    "proxy_header": "{who} began connections to {place} with a header of the PROXY protocol, which brokers do not read",
     "needless_tls": "{who} spoke TLS to {place}, which does not use TLS",
     "without_tls": "{who} spoke Kafka without TLS to {place}, which accepts TLS only",
     "without_sasl": "{who} did not authenticate at {place}, which requires SASL",
@@ -30,6 +32,7 @@ _DID: dict[Cause, str] = {
     "mechanism_gone": "{place} refused the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM), which the listener "
     "takes at other times or at other brokers",
     "credentials": "{place} did not accept the credentials of {who} (SASL_AUTHENTICATION_FAILED)",
+    "closed_login": "{place} closed the connections of {who} during login, without an error",
     "left_login": "{who} closed its connections to {place} during login, without an error of the broker",
     "refused_at_times": (
         "{place} refused some logins of {who} (SASL_AUTHENTICATION_FAILED), and later accepted the same credentials"
@@ -89,6 +92,8 @@ def misuse_known(misuse: Misuse) -> str:
         return "TLS alerts, and what the handshakes show"
     if any(use.outcome.error_name for use in misuse.uses):
         return "error codes of SASL"
+    if misuse.cause == "closed_login":
+        return "connections that the server closed after SaslHandshake"
     if misuse.cause == "left_login":
         return "connections that the client closed after SaslHandshake"
     return "connections that brokers closed without serving them, and those that they served at the same address"
@@ -132,6 +137,15 @@ def _http(_misuse: Misuse, _observed: Observed) -> Iterable[Action]:
     yield clients(
         "Give this client (a browser, a health check, a REST client) the address of the service that it looks for; "
         "to check a Kafka port use a TCP check."
+    )
+
+
+def _proxy_header(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
+    yield clients(
+        f"Switch the PROXY protocol off in the load balancer {clients_of(misuse)} for these brokers (AWS: "
+        "proxy_protocol_v2.enabled=false of the target group; HAProxy: no send-proxy; nginx: no proxy_protocol on): a "
+        "broker takes the first bytes of the header for the length of a request, and closes the connection. What comes "
+        "behind the load balancer is not to be changed."
     )
 
 
@@ -196,6 +210,35 @@ def _credentials(misuse: Misuse, observed: Observed) -> Iterable[Action]:
             "the same error."
         )
         return
+    if misuse.let_in_at:
+        yield brokers(
+            f"{listed(misuse.let_in_at)} let the same hosts in with the same mechanism: compare {place_of(misuse)} "
+            "with that. It may lack users that the others have (a JAAS file of its own, sasl.jaas.config of its "
+            "listener), not have read the latest metadata, or reach another service for identities. The clients are "
+            "not to be changed for it."
+        )
+        return
+    if all(is_broker(use.client_id) for use in misuse.uses):
+        yield brokers(
+            "These are brokers or controllers that log in at each other: sasl.mechanism.inter.broker.protocol, "
+            "sasl.mechanism.controller.protocol and the sasl.jaas.config of the listener "
+            "(listener.name.NAME.MECHANISM) have to name a user that all of them know. Users of SCRAM are part of "
+            "the cluster's metadata: those of controllers have to be there before the first start (kafka-storage.sh "
+            "format --add-scram)."
+        )
+        return
+    if mechanisms == ["OAUTHBEARER"]:
+        yield clients(
+            "Compare the token that these clients send (its issuer, audience, scope and expiry) with what the listener "
+            "expects: sasl.oauthbearer.expected.issuer, sasl.oauthbearer.expected.audience and the keys at "
+            "sasl.oauthbearer.jwks.endpoint.url; then see whether clients and brokers use the same token endpoint, and "
+            "whether their clocks agree. The log of the broker says what it does not accept."
+        )
+        return
+    if misuse.cause == "closed_login":
+        yield clients(
+            "After SaslHandshake v0 a broker that refuses the token has no error for that, and closes the connection."
+        )
     yield clients(
         f"Correct user name and password{who} in these clients: {setting('credentials', observed.libraries)}; or add "
         f"them to the brokers (mechanism {listed(mechanisms)})."
@@ -319,12 +362,14 @@ def _session_refused(misuse: Misuse, observed: Observed) -> Iterable[Action]:
 
 _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "http": _http,
+    "proxy_header": _proxy_header,
     **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
     "before_login": _before_login,
     "mechanism": _mechanism,
     "mechanism_gone": _mechanism_gone,
     "credentials": _credentials,
     "left_login": _left_login,
+    "closed_login": _credentials,
     "refused_at_times": _refused_at_times,
     "no_longer": _no_longer,
     "authenticates_again": _authenticates_again,

@@ -13,6 +13,7 @@ ENCRYPTED = "encrypted"
 """Alert in `TlsGivenUp` if the alert itself is encrypted."""
 Cause = Literal[
     "http",
+    "proxy_header",
     "needless_tls",
     "without_tls",
     "without_sasl",
@@ -22,6 +23,7 @@ Cause = Literal[
     "mechanism_gone",
     "credentials",
     "left_login",
+    "closed_login",
     "refused_at_times",
     "no_longer",
     "authenticates_again",
@@ -35,7 +37,8 @@ Cause = Literal[
 class Misuse:
     """Use of a listener by clients whose settings do not fit it. protocols, mechanisms: those of clients that were
     served there; alternatives: other addresses that serve the protocols of these clients; others_served: whether
-    clients of other addresses were served there."""
+    clients of other addresses were served there; let_in_at: other addresses at which all hosts of these clients logged
+    in with the same mechanism."""
 
     cause: Cause
     uses: Sequence[ListenerUse]
@@ -43,6 +46,7 @@ class Misuse:
     mechanisms: Sequence[str]
     alternatives: Sequence[str]
     others_served: bool
+    let_in_at: Sequence[str] = ()
 
     @property
     def is_of_one_client(self) -> bool:

@@ -3,8 +3,10 @@ name. Leader moves of the new topic soon after follow from that."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.deleted_topics import Deletions
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.kinds.missing_partition import MISSING_PARTITION, lacking
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC, is_about_id
 from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
 from kafkascope_spark.stories.incidents.leadership import Leadership
@@ -12,16 +14,27 @@ from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
 from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 
 
-def mark_recreated(failures: Iterable[Failure], leadership_of: Callable[[Collection[str]], Leadership]) -> None:
-    """Sets the IDs of missing topics. A topic with several IDs becomes a failure of kind `recreated_topic`.
-    leadership_of: returns the leadership of some topic-partitions."""
+def mark_recreated(
+    failures: Iterable[Failure],
+    leadership_of: Callable[[Collection[str]], Leadership],
+    deletions_of: Callable[[], Deletions] = dict,
+) -> None:
+    """Sets the IDs, the known partitions and the deletion of missing topics. A topic with several IDs becomes a failure
+    of kind `recreated_topic`, one that lacks only some partitions of kind `missing_partition`.
+    leadership_of: returns the leadership of some topic-partitions; deletions_of: returns the deletions of topics."""
     listed = list(failures)
     missed = [f for f in listed if f.kind is MISSING_TOPIC and not is_of_group(f.recoveries)]
     if not missed:
         return
     moves = [failure for failure in listed if failure.kind is LEADER_MOVE]
     leadership = leadership_of({row.resource for failure in missed for row in failure.recoveries})
+    deletions = deletions_of()
     for failure in missed:
+        failure.known_partitions = leadership.partitions_of(failure.subject, failure.start_ns)
+        before = (each for each in deletions.get(failure.subject, ()) if each.ts_ns <= failure.start_ns + SECOND)
+        failure.deletion = max(before, key=lambda each: each.ts_ns, default=None)
+        if lacking(failure):
+            failure.kind = MISSING_PARTITION
         failure.topic_ids = _ids_of(failure, leadership)
         if failure.is_recreated:
             failure.kind = RECREATED_TOPIC

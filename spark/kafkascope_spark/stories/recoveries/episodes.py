@@ -247,8 +247,8 @@ class Episodes:
 
 
 def _is_of_outsider(episode: Episode) -> bool:
-    """Whether a group refused a commit without a member id."""
-    if episode.resource[0] != "group" or episode.api_key != api_keys.OFFSET_COMMIT:
+    """Whether a group refused a commit or a heartbeat without a member id."""
+    if episode.resource[0] != "group" or episode.api_key not in (api_keys.OFFSET_COMMIT, api_keys.HEARTBEAT):
         return False
     key = episode.first.retry_key
     return isinstance(key, tuple) and not key[0]

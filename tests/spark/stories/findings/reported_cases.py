@@ -375,6 +375,44 @@ def refused_broker(n: int, *, error: str = "INCONSISTENT_CLUSTER_ID", let_in: bo
     return {"connections": [{"conn_id": "c1"}], "errors": errors, "requests": requests}
 
 
+def heartbeats(
+    n: int, *, every_s: int = 4, fenced: bool = True, let_in: bool = False, offset: int = 41
+) -> dict[str, Any]:
+    """A broker that registered, and is fenced (https://github.com/bitnami/charts/issues/23777). let_in: whether it is
+    not any more at last; another broker reads on."""
+    own = [{"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": (2 + every_s * i) * S} for i in range(n)]
+    other = {"request_id": "c2-0", "conn_id": "c2", "ts_ns": 3 * S}
+    common = {"api_key": 63, "api_name": "BrokerHeartbeat"}
+    state = {"want_shut_down": False}
+    asked = [{**row, **state, "broker_id": 3, "current_metadata_offset": offset} for row in own]
+    answers = [{**row, "is_fenced": fenced, "is_caught_up": not fenced} for row in own]
+    if let_in:
+        answers[-1] = {**answers[-1], "is_fenced": False}
+    return {
+        "connections": [{"conn_id": "c1"}, {"conn_id": "c2"}],
+        "requests": [{**row, **common, "client_ip": f"10.0.0.1{row['conn_id'][1]}"} for row in [*own, other]],
+        "messages/BrokerHeartbeat/request": [
+            *asked,
+            {**other, **state, "broker_id": 1, "current_metadata_offset": 5000},
+        ],
+        "messages/BrokerHeartbeat/response": [*answers, {**other, "is_fenced": False, "is_caught_up": True}],
+    }
+
+
+def votes(n: int, *, every_s: int = 2, led_s: int | None = None) -> dict[str, Any]:
+    """Controllers that ask each other for votes (https://github.com/bitnami/charts/issues/20403). led_s: when a leader
+    says that it is one."""
+    place = {"server_ip": "10.0.0.32", "server_port": 9093, "client_ip": "10.0.0.31", "conn_id": "c1"}
+    rows = [
+        {**place, "request_id": f"c1-{i}", "ts_ns": (2 + every_s * i) * S, "api_key": 52, "api_name": "Vote"}
+        for i in range(n)
+    ]
+    if led_s is not None:
+        leader = {"request_id": "c1-99", "ts_ns": led_s * S, "api_key": 53, "api_name": "BeginQuorumEpoch"}
+        rows.append({**place, **leader})
+    return {"connections": [{"conn_id": "c1"}], "requests": rows}
+
+
 def answered_at_once(
     n: int, *, took_us: int = 1_000, wait_ms: int = 500, min_bytes: int = 1, held: bool = False
 ) -> dict[str, Any]:
@@ -447,6 +485,13 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "a broker of another cluster": (refused_broker(4), {"registration_refused"}),
     "a broker that is let in at last": (refused_broker(4, error="DUPLICATE_BROKER_REGISTRATION", let_in=True), set()),
     "a broker that is refused twice": (refused_broker(2), set()),
+    "stays fenced": (heartbeats(12), {"broker_stays_fenced"}),
+    "is fenced until it is let in": (heartbeats(12, let_in=True), set()),
+    "is fenced for a moment": (heartbeats(6), set()),
+    "is not fenced": (heartbeats(12, fenced=False), set()),
+    "elect no controller": (votes(12), {"no_controller_elected"}),
+    "elect a controller at last": (votes(12, led_s=40), set()),
+    "ask for votes in one round": (votes(6), set()),
     "is answered at once": (answered_at_once(250), {"fetches_not_held"}),
     "is answered at once by a server that holds others": (answered_at_once(250, held=True), set()),
     "is answered after its wait": (answered_at_once(250, took_us=500_000), set()),
@@ -509,6 +554,8 @@ REPORTED_SENTENCES = {
     "is held for a megabyte": "it asks for 1000000 bytes at least, and there were 300 at most",
     "commits by turns with another": "one of them set the offset back from that of the other, by up to 410 records",
     "a broker of another cluster": "4 times (INCONSISTENT_CLUSTER_ID: it is of another cluster)",
+    "stays fenced": "that it had read did not move, while another broker was at 5000",
+    "elect no controller": "1 controller (10.0.0.31) asked for votes 12 times from",
     "is answered at once": "without records after 1.00 ms (median)",
     "asks for all topics": "one time in 2.00 s, and got 400 kB each time",
     "gives up its TLS handshake": "1.00 s (median) after it had opened them",

@@ -167,6 +167,7 @@ def test_a_static_member_comes_back_without_a_rebalance(trace: New, of_members: 
     t.beat(12_000, "s", 1, "FENCED_INSTANCE_ID", instance="node-1")
     first, taken = t.rebalances()
     assert (first.outcome, taken.outcome) == ("stable", "taken_over")
+    assert taken.lost == ()
     assert (taken.generation, list(of_members(taken, "assigned"))) == (1, ["s#2"])
     assert of_members(taken, "gained") == {"s#2": ()}
     assert [(d.member_id, d.how) for d in taken.departed] == [("s", "replaced")]

@@ -288,3 +288,25 @@ def test_a_slow_process_may_be_a_slow_network_and_the_advice_says_so(state: Make
         "broker_slow",
         ["brokers", "network"],
     )
+
+
+def test_a_member_that_forgets_its_member_id_has_a_bug(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/aio-libs/aiokafka/issues/727: it joins, and sends its next heartbeat without a member id."""
+    group = {"resource_kind": "group", "resource": "shop", "first_api_key": api_keys.HEARTBEAT}
+    lost = recovery("UNKNOWN_MEMBER_ID", 21, 1, 5, None, **group)
+    lost.last_error_ns, lost.of_outsider, lost.rejoined_ns = 40 * NS, True, 6 * NS
+    (incident,), _ = tell(recoveries=[lost], clients=[client(21)])
+    assert incident["kind"] == "outsider"
+    assert "without the member id that it was given" in incident["sentence"]
+    assert "bug" in advised(incident)
+    assert "group.id of its own" not in advised(incident)
+
+
+def test_a_leader_without_the_listener_of_its_clients_did_not_move(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/bitnami/charts/issues/1416."""
+    asked = recovery("LISTENER_NOT_FOUND", 21, None, 4, None, first_api_key=api_keys.METADATA)
+    asked.last_error_ns = 40 * NS
+    (incident,), _ = tell(recoveries=[asked], clients=[client(21)])
+    assert incident["kind"] == "no_listener"
+    assert "advertised.listeners" in advised(incident)
+    assert "metadata.max.age.ms" not in advised(incident)

@@ -29,6 +29,13 @@ FAULTS = [
     ({"protocol": "TLS"}, {"protocol": "PLAINTEXT"}, "wrong_protocol", "spoke TLS to", "to PLAINTEXT"),
     ({"protocol": "HTTP"}, {"protocol": "PLAINTEXT"}, "wrong_protocol", "spoke HTTP to", "TCP check"),
     (
+        {"protocol": "PROXY protocol"},
+        {"protocol": "PLAINTEXT"},
+        "wrong_protocol",
+        "began connections to 10.0.0.1:9093 with a header of the PROXY protocol",
+        "Switch the PROXY protocol off",
+    ),
+    (
         {"protocol": "PLAINTEXT", "answered": True, "asked": True},
         {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN"},
         "auth_failed",
@@ -62,6 +69,20 @@ FAULTS = [
         "auth_failed",
         "10.0.0.1:9093 did not accept the credentials of client-21 (10.0.0.21)",
         "it has to allow kafka-cluster:Connect on this cluster",
+    ),
+    (
+        {"protocol": "SASL_SSL", "mechanism": "OAUTHBEARER", "error_name": "SASL_AUTHENTICATION_FAILED"},
+        {"protocol": "TLS"},
+        "auth_failed",
+        "10.0.0.1:9093 did not accept the credentials of client-21 (10.0.0.21)",
+        "sasl.oauthbearer.expected.audience",
+    ),
+    (
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "closed_login": True},
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN"},
+        "auth_failed",
+        "10.0.0.1:9093 closed the connections of client-21 (10.0.0.21) during login, without an error",
+        "After SaslHandshake v0",
     ),
     (
         {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "left_login": True},
@@ -298,6 +319,35 @@ def test_a_client_that_closes_while_it_logs_in_has_left_its_login(
     """librdkafka without a Kerberos ticket (https://github.com/confluentinc/librdkafka/issues/2117)."""
     rows = uses({"close_kind": "fin_client", "n_requests": 2, "apis": apis, "sasl_mechanism": mechanism})
     assert [row.outcome.left_login for row in rows] == [True] * left
+
+
+def test_a_server_that_closes_while_a_client_logs_in_has_closed_its_login(
+    uses: Callable[..., list[ListenerUse]],
+) -> None:
+    """After SaslHandshake v0 brokers have no error for a token that they refuse."""
+    login = {"n_requests": 1, "n_responses": 1, "apis": {api_keys.SASL_HANDSHAKE}, "sasl_mechanism": "PLAIN"}
+    (row,) = uses(CLOSED | login)
+    assert (row.outcome.closed_login, row.outcome.served) == (True, False)
+    assert uses(CLOSED | login | {"apis": {api_keys.API_VERSIONS}, "sasl_mechanism": None}) == []
+
+
+def test_credentials_that_another_broker_takes_are_right(use: MakeRow) -> None:
+    """https://github.com/confluentinc/librdkafka/issues/1510."""
+    plain = {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN"}
+    there = use(21, served=True, **plain, server="10.0.0.2:9093")
+    refused = use(21, **plain, error_name="SASL_AUTHENTICATION_FAILED")
+    (incident,), _ = tell(uses=[refused, there])
+    assert "10.0.0.2:9093 let the same hosts in with the same mechanism" in advised(incident)
+    assert "Correct user name" not in advised(incident)
+
+
+def test_controllers_that_refuse_each_other_are_no_clients(use: MakeRow) -> None:
+    """https://github.com/bitnami/charts/issues/18793."""
+    plain = {"protocol": "SASL_PLAINTEXT", "mechanism": "SCRAM-SHA-256"}
+    refused = use(21, **plain, error_name="SASL_AUTHENTICATION_FAILED", client_id="raft-client-2")
+    (incident,), _ = tell(uses=[refused])
+    assert "format --add-scram" in advised(incident)
+    assert {action["owner"] for action in incident["actions"]} == {"brokers"}
 
 
 def test_who_left_its_login_once_or_works_on_shows_no_fault(use: MakeRow) -> None:

@@ -7,8 +7,14 @@ from tests.spark.stories.incidents.advised import advised
 from tests.spark.stories.incidents.conftest import NS, MakeRow
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
+from kafkascope_analyzer.dataset.topology_facts import Fact
+from kafkascope_spark.stories.incidents.deleted_topics import Deletion
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.missing_partition import MISSING_PARTITION
+from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.leadership import NO_TOPIC_ID, Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
@@ -16,9 +22,11 @@ MISSING, NOT_LEADER = "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER"
 OLD, NEW = "9WZ_EbZBTiqmmpLUYWzl1Q", "atNUccjWQ_2mEFdKNyIbWQ"
 
 
-def told(ids: dict[str, float], *recoveries: ClientRecovery) -> list[dict[str, Any]]:
+def told(ids: dict[str, float], *recoveries: ClientRecovery, partitions: int = 0) -> list[dict[str, Any]]:
+    """partitions: number of partitions that Metadata named at 0 s."""
     known = {topic_id: int(at * NS) for topic_id, at in ids.items()}
-    machine = Incidents(0, leadership_of=lambda _: Leadership(topic_ids={"orders": known}))
+    leaders = {f"orders-{p}": [Fact(("leader", "orders", p), 1, 0, None, "reported")] for p in range(partitions)}
+    machine = Incidents(0, leadership_of=lambda _: Leadership(leaders, topic_ids={"orders": known}))
     for row in recoveries:
         machine.take(row)
     rows = [row for row in machine.finish() if isinstance(row, IncidentRow)]
@@ -59,3 +67,21 @@ def test_a_topic_that_had_been_there_was_deleted(recovery: MakeRow) -> None:
     assert "Find out who deleted the topic" in advised(deleted)
     assert "orders (partition 0) was not there" in never["sentence"]
     assert "Create the topic, or correct its name" in advised(never)
+
+
+def test_a_partition_that_the_topic_does_not_have_is_not_to_be_created_as_a_topic(recovery: MakeRow) -> None:
+    missed = recovery(MISSING, 21, 1, 5, None, resource="orders-7")
+    (incident,) = told({}, missed, partitions=4)
+    assert incident["kind"] == MISSING_PARTITION.name
+    assert "orders has 4 partitions, and 10.0.0.21 asked for partition 7" in incident["sentence"]
+    assert "--create" not in advised(incident)
+
+
+@pytest.mark.parametrize(("at_s", "is_deleted"), [(4, True), (9, False)])
+def test_who_deleted_a_topic_is_told(recovery: MakeRow, at_s: int, is_deleted: bool) -> None:
+    """A deletion after clients missed the topic is not why they missed it."""
+    failure = Failure(MISSING_TOPIC, "orders", 5 * NS, None)
+    failure.take_error(recovery(MISSING, 21, 1, 5, None))
+    deletion = Deletion("orders", at_s * NS, "cleaner (10.0.0.9)")
+    mark_recreated([failure], lambda _: Leadership(), lambda: {"orders": [deletion]})
+    assert (failure.deletion is deletion) is is_deleted

@@ -38,7 +38,7 @@ with members as (
     group by {_WHO}, own_conns
 ), calls as (
     select group_id, conn_id as call_conn_id, request_id, ts_ns as sent_ns, api_key, error_name, generation_or_epoch,
-        node_id as called_node_id, queued_us, status
+        node_id as called_node_id, queued_us, status, member_id
     from requests where api_key in {_MEMBER_APIS}
 ), histories as (
     select /*+ broadcast(m) */ m.{_WHO.replace(", ", ", m.")}, own_conns, n, first_ns, last_ns, evidence, conn_ids,
@@ -47,6 +47,7 @@ with members as (
             if({_SUCCEEDS}, struct(sent_ns, request_id), null)) as last_success,
         min(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, sent_ns, null)) as refused_ns,
         max(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, coalesce(queued_us, 0), 0)) as held_us,
+        max(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, member_id = '', false)) as is_without_id,
         max(if({_LEAVES}, sent_ns, null)) as left_ns,
         max(if(error_name in {literals(MOVED)}, sent_ns, null)) as moved_ns
     from calls c join (select *, explode(own_conns) as own_conn from members) m
@@ -58,7 +59,7 @@ with members as (
         max(nullif(rebalance_timeout_ms, -1)) as poll_ms
     from (select *, explode(own_conns) as own_conn from histories) h
         left join join_group_requests j on h.group_id = j.group_id and h.own_conn = j.conn_id
-    where coalesce(left_ns < last_success.sent_ns, left_ns is null)
+    where not coalesce(is_without_id, false) and coalesce(left_ns < last_success.sent_ns, left_ns is null)
         and coalesce(moved_ns < last_success.sent_ns, moved_ns is null)
         and coalesce(last_success.called_node_id = node_id, true)
     group by all
@@ -176,9 +177,10 @@ RULE = Rule(
     "commits are refused.",
     looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
     "request that went well; session and rebalance timeout are those of its JoinGroup. Members that "
-    "said that they leave, and groups whose coordinator moved meanwhile, are left out. Also members that leave "
-    "because nobody polled them: Java clients say so in LeaveGroup, others leave and join again, twice or more. And "
-    "members that are missing in the next generation and were silent for their session timeout (table rebalances).",
+    "said that they leave, requests without a member id, and groups whose coordinator moved, are left out. "
+    "Also members that leave because nobody polled them: Java clients say so in LeaveGroup, others leave and "
+    "join again, twice or more. And members that are missing in the next generation and were silent for their "
+    "session timeout (table rebalances).",
     advice=f"{_silent(())} {slow_polls(())}",
     sources=(
         "KIP-62",

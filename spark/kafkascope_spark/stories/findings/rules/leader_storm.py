@@ -23,6 +23,7 @@ NO_MOVES = frozenset(
         "stale_broker",
         "stale_client",
         "no_leader",
+        "no_listener",
         "epoch_ahead",
         "wrong_broker",
         "no_coordinator",

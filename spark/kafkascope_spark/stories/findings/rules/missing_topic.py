@@ -67,9 +67,10 @@ RULE = Rule(
     looks_at=f"{', '.join(UNKNOWN)} about one topic to one client, more than {limit.STORM} times over "
     f"{limit.TOPIC_MISSING_MS // 1000} s or longer; a topic that is being created is not known for less. "
     "A partition that another broker led meanwhile has moved, and is not missing.",
-    advice="Create the topic, or correct its name in the client's settings; stop the clients of a topic before it is "
-    "deleted. auto.create.topics.enable of the brokers makes topics of any name that is asked for.",
+    advice="See the incident of the topic, if there is one: it says whether the topic was deleted, or lacks a "
+    "partition only. Create the topic, or correct its name in the client's settings; stop the clients of a topic "
+    "before it is deleted. auto.create.topics.enable of the brokers makes topics of any name that is asked for.",
     sources=("org.apache.kafka.common.errors.UnknownTopicOrPartitionException", "KIP-516"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=frozenset({"missing_topic"})),
+    follows=Follows(kinds=frozenset({"missing_topic", "missing_partition"})),
 )

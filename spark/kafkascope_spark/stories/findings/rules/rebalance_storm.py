@@ -23,6 +23,8 @@ _SEEN_GENERATIONS = Groups(
     per=("group_id", "generation_or_epoch"),
     having=_FIRST >= 0,
 )
+_OF_ANY_REBALANCE = ("REBALANCE_IN_PROGRESS", "MEMBER_ID_REQUIRED")
+"""Errors that members get in each rebalance, or when they join."""
 # One finding per group and sequence of rebalances with less than STORM_APART_S between them.
 _QUERY = f"""
 with generations as (
@@ -48,8 +50,14 @@ with generations as (
     from sequences s left join clients c on s.group_id = c.group_id
     group by s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids, node_ids
 )
-select counts.*, null as client_instance_id, a.assignor from counts left join (
-    select group_id, max_by(assignor, start_ns) as assignor from rebalances group by group_id
+select counts.*, null as client_instance_id, a.assignor, a.protocol_type, e.refused_names
+from counts left join (
+    select c.group_id, {sorted_set("e.error_name")} as refused_names
+    from counts c join errors e on e.group_id = c.group_id and e.ts_ns between c.first_ns and c.last_ns
+    where e.error_name not in {literals(_OF_ANY_REBALANCE)} group by c.group_id
+) e on e.group_id = counts.group_id left join (
+    select group_id, max_by(assignor, start_ns) as assignor, max_by(protocol_type, start_ns) as protocol_type
+    from rebalances group by group_id
 ) a on a.group_id = counts.group_id
 where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALANCES}
     or (n >= {limit.STORM_MANY} and last_ns - first_ns >= {_NEAR})"""
@@ -88,6 +96,19 @@ def _is_of_assignor(f: Facts) -> bool:
 def _own_advice(f: Facts) -> str:
     if not _is_of_assignor(f):
         return _advice(f.libraries)
+    if f.refused_names:
+        return (
+            f"The coordinator refused members ({', '.join(f.refused_names)}), which began again after that: see the "
+            "incident of these errors first. An assignor, or a timeout, does not cause them."
+        )
+    if f.protocol_type not in (None, "", "consumer"):
+        return (
+            f"The same members begin one round after the other, and nobody is thrown out: no timeout is to be raised. "
+            f"It is a group of the type {f.protocol_type}: the log of its members says why they are not content with "
+            "what they are given. Members of Kafka Connect join again until all of them have read the same "
+            "configuration: see that each reads the topic of config.storage.topic to its end, that its committed end "
+            "is the same for all, and that no other Connect cluster uses the same group.id with other topics."
+        )
     name = "" if f.assignor is None else f" ({f.assignor})"
     return (
         "The same members begin one rebalance after the other, and no member is removed: do not raise timeouts. "
@@ -140,5 +161,5 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-345", "KIP-429", "KIP-848", "KIP-62"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | {"coordinator_move", "member", "client"}),
+    follows=Follows(kinds=BROKER_FAILURES | {"coordinator_move", "member", "client", "outsider", "broker_error"}),
 )

@@ -28,6 +28,7 @@ from kafkascope_spark.stories.incidents.broker_processes import BrokerProcesses,
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
+from kafkascope_spark.stories.incidents.deleted_topics import Deletions, deletions_in
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.successes import Before, last_successes
@@ -177,6 +178,10 @@ class Packets:
         """Returns those of the requests that waited behind a long poll. Raises UsageError where a table cannot be
         read."""
         return held_requests(self._dataset, request_ids)
+
+    def deletions(self) -> Deletions:
+        """Returns the topics that clients deleted. Raises UsageError where a table cannot be read."""
+        return {} if self._dataset is None else deletions_in(self._dataset)
 
     def processes(self) -> BrokerProcesses:
         """Returns when processes of brokers ended and started. Raises UsageError where a table cannot be read."""

@@ -13,6 +13,7 @@ from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.epoch_ahead import EPOCH_AHEAD, is_ahead
 from kafkascope_spark.stories.incidents.kinds.no_leader import NO_LEADER, is_without_leader
+from kafkascope_spark.stories.incidents.kinds.no_listener import NO_LISTENER, is_without_listener
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -29,13 +30,15 @@ def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
 
 def _complete(failure: Failure) -> None:
     """Changes the kind if no leader moved: brokers reported no leader during the whole time, or one that denied being
-    the leader, or the leader had an earlier epoch than the client."""
+    the leader, the leader had an earlier epoch than the client, or it has no listener for the client."""
     if failure.moved_to:
         return
     if all(map(is_ahead, failure.recoveries)):
         failure.kind = EPOCH_AHEAD
     elif all(is_without_leader(row) for row in failure.recoveries):
         failure.kind = NO_LEADER
+    elif all(map(is_without_listener, failure.recoveries)):
+        failure.kind = NO_LISTENER
 
 
 LEADER_MOVE = Kind(

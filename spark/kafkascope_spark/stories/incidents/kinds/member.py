@@ -64,10 +64,24 @@ def _sentence(failure: Failure, times: Times) -> str:
         return _lost_places(failure, times)
     if failure.dead_members:
         return _waited_for_dead(failure, times)
+    back = _back_in_place(failure)
+    if back:
+        return (
+            f"{named(failure)} was not read in full {times.of(failure)}: {back} started anew and took back its place "
+            "(group.instance.id), without a rebalance"
+        )
     if failure.stalls:
         why = " because members joined or left" if failure.is_routine else ""
         return f"{named(failure)} rebalanced{why}, and partitions were not read {times.of(failure)}{_for_whom(failure)}"
     return f"Members were removed from their groups {times.of(failure)}"
+
+
+def _back_in_place(failure: Failure) -> str:
+    """The static members of which a new process took the place of the old one; empty if the group rebalanced for
+    another reason, too."""
+    if not failure.rebalances or any(row.outcome != "taken_over" for row in failure.rebalances):
+        return ""
+    return listed(sorted({d.client_id or d.member_id for row in failure.rebalances for d in row.departed}))
 
 
 def _waited_for(failure: Failure) -> tuple[str, int] | None:
@@ -254,6 +268,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield _poll_less_long(failure, observed)
     elif failure.given_up_joins:
         yield from _wait_longer(failure, observed)
+    elif not failure.error_names and _back_in_place(failure):
+        yield _RESTARTED
     elif failure.error_names == OF_OLD_EPOCH and _commits_with_old_epoch(failure):
         yield _COMMIT_ANEW
     elif failure.error_names == OF_OLD_EPOCH and not failure.rebalances:
@@ -288,6 +304,11 @@ _ASK_AGAIN = clients(
 )
 
 
+_RESTARTED = clients(
+    "Nothing is to be done where it was restarted on purpose: that is what group.instance.id is for. Its partitions "
+    "wait "
+    "for as long as the restart takes; nobody else reads them before its session is over."
+)
 _JOIN_ANEW = (
     clients(
         "Restart these clients: each gets another member id, and joins as a new member. After FENCED_MEMBER_EPOCH a "

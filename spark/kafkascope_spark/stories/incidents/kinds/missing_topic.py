@@ -2,8 +2,8 @@
 
 Looks at UNKNOWN_TOPIC_OR_PARTITION and similar errors that lasted. Could be confused with a topic that has just been
 created, of which brokers soon learn; with one that was deleted and created again (recreated_topic); with a broker that
-no longer leads it (stale_client, wrong_broker); and with a topic that the principal may not see. Proved by Metadata,
-which does not know it either.
+no longer leads it (stale_client, wrong_broker); with a single partition that it lacks (missing_partition); and with a
+topic that the principal may not see. Proved by Metadata, which does not know it either.
 """
 
 import shlex
@@ -40,6 +40,9 @@ def _sentence(failure: Failure, times: Times) -> str:
     stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
     still = f"; {listed(stale)} kept using the ID of the deleted topic" if stale else ""
     gone = "was there no longer" if _was_there(failure) else "was not there"
+    if failure.deletion is not None:
+        at = times.at(failure.deletion.ts_ns)
+        gone = f"was there no longer, after {failure.deletion.who} had deleted it at {at}"
     return f"{what} {gone} ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
 
@@ -53,7 +56,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     if failure.end_ns is None and _was_there(failure):
-        yield brokers(f"Find out who deleted the topic: {RECORDS_GONE}. To create it again: {command}")
+        who = "who deleted the topic" if failure.deletion is None else f"why {failure.deletion.who} deleted the topic"
+        yield brokers(f"Find out {who}: {RECORDS_GONE}. To create it again: {command}")
         yield clients("Stop the clients that still use it, or configure the topic that replaces it.")
         return
     if failure.end_ns is None:
@@ -77,8 +81,9 @@ def _cannot_be(failure: Failure) -> bool:
 
 
 def _was_there(failure: Failure) -> bool:
-    """Whether brokers had reported an ID of the topic before it was missing."""
-    return any(at_ns < failure.start_ns for at_ns in failure.topic_ids.values())
+    """Whether brokers had reported the topic before it was missing, or a client deleted it."""
+    was_known = any(at_ns < failure.start_ns for at_ns in failure.topic_ids.values())
+    return was_known or bool(failure.known_partitions) or failure.deletion is not None
 
 
 def _complete(failure: Failure) -> None:

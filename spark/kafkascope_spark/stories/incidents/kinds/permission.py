@@ -66,6 +66,8 @@ def _grant(row: Recovery, observed: Observed) -> str:
     operation = _LEAST if row.first_api_key is None else _OPERATION.get(row.first_api_key, _LEAST)
     if option == "--group":
         operation = "Read"  # its members need that for all but looking it up
+    if option == "--transactional-id":
+        operation = "Write"  # likewise its producers
     if option == "--cluster" and row.first_api_key == api_keys.INIT_PRODUCER_ID:
         operation = "IdempotentWrite"
     resource = option if name is None else f"{option} {shlex.quote(name)}"

@@ -1184,7 +1184,7 @@ export interface LaneConnection {
   /** node id of the server; null where the capture does not show it */
   node_id: number | null;
   /** its protocol */
-  protocol: "kafka" | "tls" | "http" | "zookeeper" | "other" | "empty" | null;
+  protocol: "kafka" | "tls" | "http" | "proxy" | "zookeeper" | "other" | "empty" | null;
   /** first segment (nanoseconds since the epoch) */
   first_ns: number;
   /** last segment (nanoseconds since the epoch) */
