@@ -116,7 +116,7 @@ function security() {
   const failed = `${count(n_failed_logins, "login")} failed, ${count(n_denied, "operation")} denied`;
   return [
     hint(`${count(n_plain_text, "connection")} in plain text; ${failed}.`),
-    table("How clients connect", columns, rows),
+    table("How clients come in", columns, rows),
     more(n, listed.length, "security-posture"),
   ];
 }
