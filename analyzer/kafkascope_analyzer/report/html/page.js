@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 8d73c9f70dc58f1db66c3c11204af45265538180e6ff1ce2e808d320248797e4; lines below: sha256 c953ac06299c2245d61b8a276ae90306022be88ff6f45ed35e89d0397562e52a
+// Made by `make page`. Sources: sha256 eef54905558e99b8952ea02d288062b5613a7ca2a5bbe0d616a9957a3be7d761; lines below: sha256 0178601a4f9018eb2c5125e7964a068c759c37e83225db3b9738ab78af62a925
 "use strict";
 (() => {
   // facts/data.ts
@@ -3752,7 +3752,7 @@
     const failed = `${count(n_failed_logins, "login")} failed, ${count(n_denied, "operation")} denied`;
     return [
       hint(`${count(n_plain_text, "connection")} in plain text; ${failed}.`),
-      table("How clients come in", columns, rows),
+      table("How clients connect", columns, rows),
       more(n, listed.length, "security-posture")
     ];
   }

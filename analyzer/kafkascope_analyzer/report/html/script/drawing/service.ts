@@ -1,4 +1,4 @@
-// Service levels of topics and groups, bytes between racks, and how clients come in: what saved questions answer.
+// Service levels of topics and groups, bytes between racks, and how clients connect: what saved questions answer.
 
 import { STORY } from "../facts/data.ts";
 import { bytes, count, figure, grouped, span } from "../facts/figures.ts";
@@ -116,7 +116,7 @@ function security() {
   const failed = `${count(n_failed_logins, "login")} failed, ${count(n_denied, "operation")} denied`;
   return [
     hint(`${count(n_plain_text, "connection")} in plain text; ${failed}.`),
-    table("How clients come in", columns, rows),
+    table("How clients connect", columns, rows),
     more(n, listed.length, "security-posture"),
   ];
 }
