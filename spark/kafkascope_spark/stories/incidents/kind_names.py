@@ -61,6 +61,7 @@ INCIDENT_KINDS = (
     "group_refused",
     "transaction_pending",
     "late_retry",
+    "held_transaction",
     "too_few_replicas",
     "log_directory",
     "broker_error",

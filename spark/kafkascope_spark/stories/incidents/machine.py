@@ -45,6 +45,7 @@ from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.given_up_joins import give_given_up
 from kafkascope_spark.stories.incidents.harm import give_fetched_again
 from kafkascope_spark.stories.incidents.held_members import give_held
+from kafkascope_spark.stories.incidents.held_transactions import held_transactions
 from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.late_polls import late_polls
@@ -187,6 +188,7 @@ class Incidents:
         named |= {silent.client_instance_id for silent in self._silent}
         named |= {start.client_instance_id for start in self._starts}
         named |= {transaction.client_instance_id for transaction in self._transactions}
+        named |= {reader.client_instance_id for row in self._transactions for reader in row.held_back}
         named |= {recovery.client_instance_id for recovery in self._recoveries}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
@@ -280,10 +282,7 @@ class Incidents:
         lost_places = [*of_members, *(failure for failure in errors if failure.kind.of_members)]
         self._do("places of members", lambda: give_places(lost_places, [*of_brokers, *of_clients], self._clients))
         others = [*of_brokers, *of_clients, *unanswered, *of_members, *late, *unexplained, *errors, *lost]
-        died = self._found(
-            "clients that died", lambda: died_clients(self._clients.values(), others, self._transactions)
-        )
-        found = [*others, *died]
+        found = [*others, *self._of_ended_or_late_clients(others)]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
         self._do("records fetched again", lambda: give_fetched_again(found, self._fetched_again))
         self._do("error messages", lambda: give_messages(found, self._packets))
@@ -296,6 +295,15 @@ class Incidents:
         self._do("addresses of names", lambda: mark_dead_addresses(found, self._lookups, self._states))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return with_repeated(found)
+
+    def _of_ended_or_late_clients(self, others: list[Failure]) -> list[Failure]:
+        """Returns the failures of clients that ended without a clean close, and of those that ended a transaction late,
+        unless these follow from the others."""
+        clients, transactions = self._clients, self._transactions
+        died = self._found("clients that died", lambda: died_clients(clients.values(), others, transactions))
+        known = [*others, *died]
+        held = self._found("held transactions", lambda: held_transactions(transactions, clients, known, self._start_ns))
+        return [*died, *held]
 
     def _waiting_for_lost(self, lost: list[Failure], stalls: list[Stall]) -> list[Stall]:
         """Returns the stalls that lost records do not explain."""

@@ -23,6 +23,7 @@ _LISTS = (
     "held",
     "given_up_joins",
     "process_starts",
+    "left_open",
 )
 """Attributes of failures that are lists of rows."""
 

@@ -124,8 +124,8 @@ def _impact_without_stalls(failure: Failure) -> str:
         who, longest = counted(len(failure.encrypted_hosts), "host"), duration(failure.waited_ms * 1_000_000)
         what = "their requests are encrypted, so that it is not known which clients stalled"
         return f"{who} waited for it, for {longest} at the longest; {what}."
-    if failure.waited_ms:
+    if failure.waited_ms and not failure.left_open:
         return f"A host waited for it for at least {duration(failure.waited_ms * 1_000_000)}."
     if failure.is_lossy or failure.is_delayed:
         return "Requests and responses were delayed by it; clients got responses later than the capture shows."
-    return f"No {'other ' if failure.earlier_stalls else ''}client stalled because of it."
+    return f"No {'other ' if failure.earlier_stalls or failure.left_open else ''}client stalled because of it."

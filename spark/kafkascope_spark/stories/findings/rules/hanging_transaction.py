@@ -106,5 +106,5 @@ RULE = Rule(
     ),
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | {"client", "client_died"}),
+    follows=Follows(kinds=BROKER_FAILURES | {"client", "client_died", "held_transaction"}),
 )

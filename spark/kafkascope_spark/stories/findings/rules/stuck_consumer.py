@@ -95,5 +95,5 @@ RULE = Rule(
     "abort it there.",
     sources=("KIP-98", "KIP-664", "org.apache.kafka.storage.internals.log.UnifiedLog"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | {"member", "client", "client_died"}),
+    follows=Follows(kinds=BROKER_FAILURES | {"member", "client", "client_died", "held_transaction"}),
 )

@@ -7,9 +7,10 @@ confused with a host that was switched off only if its connections were closed a
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import held_consumers
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.settings import settings
@@ -28,11 +29,9 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _held(failure: Failure) -> str:
     """Returns that transactions were open, and how many consumers they held back."""
-    consumers = {reader.client_instance_id for row in failure.left_open for reader in row.held_back}
     verb = "were" if len(failure.left_open) > 1 else "was"
-    held = f", which held back {counted(len(consumers), 'consumer')}" if consumers else ""
-    held += f" for {duration(failure.waited_ms * 1_000_000)}" if held and failure.waited_ms else ""
-    return f"{verb} open{held}"
+    held = held_consumers(failure)
+    return f"{verb} open{held and f', which held back {held}'}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:

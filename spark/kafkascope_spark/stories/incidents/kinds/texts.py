@@ -46,6 +46,14 @@ def named(failure: Failure) -> str:
     return failure.subject[:1].upper() + failure.subject[1:] if of_ours else failure.subject
 
 
+def held_consumers(failure: Failure) -> str:
+    """Returns how many consumers of committed records waited behind open transactions, and for how long; empty if
+    none."""
+    consumers = {reader.client_instance_id for row in failure.left_open for reader in row.held_back}
+    longest = f" for {duration(failure.waited_ms * 1_000_000)}" if failure.waited_ms else ""
+    return f"{counted(len(consumers), 'consumer')}{longest}" if consumers else ""
+
+
 def late(failure: Failure) -> str:
     """Returns how many of the awaited responses were late, and by how much."""
     slow = failure.latencies.total()
