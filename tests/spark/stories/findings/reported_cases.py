@@ -375,16 +375,14 @@ def refused_broker(n: int, *, error: str = "INCONSISTENT_CLUSTER_ID", let_in: bo
     return {"connections": [{"conn_id": "c1"}], "errors": errors, "requests": requests}
 
 
-def heartbeats(
-    n: int, *, every_s: int = 4, fenced: bool = True, let_in: bool = False, offset: int = 41
-) -> dict[str, Any]:
+def heartbeats(node: int, n: int, *, fenced: bool = True, let_in: bool = False) -> dict[str, Any]:
     """A broker that registered, and is fenced (https://github.com/bitnami/charts/issues/23777). let_in: whether it is
     not any more at last; another broker reads on."""
-    own = [{"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": (2 + every_s * i) * S} for i in range(n)]
+    own = [{"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": (2 + 4 * i) * S} for i in range(n)]
     other = {"request_id": "c2-0", "conn_id": "c2", "ts_ns": 3 * S}
     common = {"api_key": 63, "api_name": "BrokerHeartbeat"}
     state = {"want_shut_down": False}
-    asked = [{**row, **state, "broker_id": 3, "current_metadata_offset": offset} for row in own]
+    asked = [{**row, **state, "broker_id": node, "current_metadata_offset": 41} for row in own]
     answers = [{**row, "is_fenced": fenced, "is_caught_up": not fenced} for row in own]
     if let_in:
         answers[-1] = {**answers[-1], "is_fenced": False}
@@ -485,10 +483,10 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "a broker of another cluster": (refused_broker(4), {"registration_refused"}),
     "a broker that is let in at last": (refused_broker(4, error="DUPLICATE_BROKER_REGISTRATION", let_in=True), set()),
     "a broker that is refused twice": (refused_broker(2), set()),
-    "stays fenced": (heartbeats(12), {"broker_stays_fenced"}),
-    "is fenced until it is let in": (heartbeats(12, let_in=True), set()),
-    "is fenced for a moment": (heartbeats(6), set()),
-    "is not fenced": (heartbeats(12, fenced=False), set()),
+    "stays fenced": (heartbeats(31, 12), {"broker_stays_fenced"}),
+    "is fenced until it is let in": (heartbeats(32, 12, let_in=True), set()),
+    "is fenced for a moment": (heartbeats(33, 6), set()),
+    "is not fenced": (heartbeats(34, 12, fenced=False), set()),
     "elect no controller": (votes(12), {"no_controller_elected"}),
     "elect a controller at last": (votes(12, led_s=40), set()),
     "ask for votes in one round": (votes(6), set()),

@@ -636,8 +636,11 @@ ALONE = {
     "packets dropped",
     "file damaged",
     "old library at an old broker",
+    "elect no controller",
+    "elect a controller at last",
+    "ask for votes in one round",
 }
-"""What is about the capture as a whole, or about what all its brokers offer."""
+"""What is about the capture or the cluster as a whole, or about what all its brokers offer."""
 
 
 @pytest.fixture(scope="module")
