@@ -1,6 +1,7 @@
 """Preconditions: on tables of a few rows, and the same predicates as Spark evaluates them."""
 
 import pathlib
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -387,27 +388,38 @@ def test_spark_selects_rows_where_a_precondition_holds(dataset_of: Any, spark: A
     dataset = Dataset.open(dataset_of(capture))
     tables = SparkTables(spark, dataset)
     reads = list(dict.fromkeys(read for _, read in ALL_READS))
-    counts = [
-        f"select {number} as number, count(*) as n from ({_query(read)})".replace("{", "{{")
-        .replace("}", "}}")
-        .replace("SOURCE", f"{{t_{name_of(read.source)}}}")
-        for number, read in enumerate(reads)
-    ]
-    frames = {f"t_{name_of(read.source)}": _frame(tables, read) for read in reads}
-    found = spark.sql(" union all ".join(counts), **frames).toArrow().to_pylist()
-    by_spark = [row["n"] > 0 for row in sorted(found, key=lambda row: row["number"])]
+    rows: dict[Source, dict[int, Where]] = defaultdict(dict)
+    for number, read in enumerate(reads):
+        if isinstance(read, Where):
+            rows[read.source][number] = read
+    groups = {number: read for number, read in enumerate(reads) if isinstance(read, Groups)}
+    counts = [f"select inline(array({_counts(of_source)})) from SOURCE" for of_source in rows.values()]
+    counts += [f"select {number} as number, count(*) as n from ({_query(read)})" for number, read in groups.items()]
+    sources = [*rows, *(read.source for read in groups.values())]
+    query = " union all ".join(
+        count.replace("{", "{{").replace("}", "}}").replace("SOURCE", f"{{t_{name_of(source)}}}")
+        for count, source in zip(counts, sources, strict=True)
+    )
+    found = spark.sql(query, **{f"t_{name_of(source)}": _frame(tables, source) for source in sources})
+    n_rows = {row["number"]: row["n"] for row in found.toArrow().to_pylist()}
+    by_spark = [n_rows[number] > 0 for number in range(len(reads))]
     assert Preconditions(dataset).satisfied([detector(read) for read in reads]) == by_spark
     assert {True, False} == set(by_spark)
 
 
-def _query(read: Read) -> str:
-    """The rows of a read, or its groups: where all rows are one group, that group."""
-    if isinstance(read, Groups) and not read.per:
+def _counts(reads: dict[int, Where]) -> str:
+    """The number of rows of each read of one source, so that Spark reads the source once for all of them."""
+    return ", ".join(f"named_struct('number', {number}, 'n', count_if({read}))" for number, read in reads.items())
+
+
+def _query(read: Groups) -> str:
+    """The groups of a read: where all rows are one group, that group."""
+    if not read.per:
         return f"select 1 as one from SOURCE where {read.rows} having {read.having}"
     return read.query("SOURCE")
 
 
-def _frame(tables: Any, read: Read) -> Any:
-    if isinstance(read.source, Events):
-        return tables.events(read.source.kind, source_columns(read.source))
-    return tables[read.source]
+def _frame(tables: Any, source: Source) -> Any:
+    if isinstance(source, Events):
+        return tables.events(source.kind, source_columns(source))
+    return tables[source]
