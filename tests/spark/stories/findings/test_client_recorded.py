@@ -43,8 +43,8 @@ EXPECTED = {
 }
 NAMED = {
     "loading": ("fraud-coordi664", "COORDINATOR_LOAD_IN_PROGRESS"),
-    "thrown_out": ("session timeout is 6000 ms", "worker-7", "node-1"),
-    "storm": ("session timeout is 2000 ms", "the 4000 ms that it allows"),
+    "thrown_out": ("session timeout: 6000 ms", "worker-7", "node-1"),
+    "storm": ("session timeout: 2000 ms", "the 4000 ms that it allows"),
     "limits": ("went from offset 189 to 349", "never reads 160 records", "6072 to 6073 bytes", "(MESSAGE_TOO_LARGE)"),
 }
 """Settings and offsets that the lab gave, which sentences have to name."""

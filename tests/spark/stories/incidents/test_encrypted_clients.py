@@ -71,7 +71,7 @@ def test_a_paused_client_is_an_incident_of_the_same_place_and_time(with_keys: Ro
     for column in ("start_ns", "end_ns", "fault_start_ns", "fault_end_ns"):
         assert near(claimed[column], shown[column])
     assert "seems to have been paused" in claimed["sentence"]
-    assert "as the lengths of its encrypted requests claim" in claimed["sentence"]
+    assert "as the lengths of its encrypted requests show" in claimed["sentence"]
     assert "seem" not in shown["sentence"]
 
 

@@ -82,7 +82,7 @@ TOLD = {
     ),
     "forgotten_flow": (
         ("dead_flow", "node 1 (10.0.0.11:9092)", "error"),
-        ("1 connection between 10.0.1.20 and node 1 (10.0.0.11:9092) was dead", "or the next one at once"),
+        ("1 connection between 10.0.1.20 and node 1 (10.0.0.11:9092) was dead", "or a new one worked at once"),
         ("load balancer that forgets", "connections.max.idle.ms"),
     ),
     "version_not_taken": (

@@ -43,7 +43,7 @@ def test_each_connection_that_its_program_says_failed_is_in_an_incident(dataset_
     assert {tuple(row["hosts"]) for row in found} == {("127.0.0.1",)}
     ports = {int(port) for row in found for port in re.findall(r"127\.0\.0\.1:(\d+)", row["sentence"])}
     assert ports == {case["server_port"] for case in failed}
-    counted = [int(number) for row in found for number in re.findall(r"(\d+) connections? came", row["sentence"])]
+    counted = [int(number) for row in found for number in re.findall(r"(\d+) connections? failed", row["sentence"])]
     assert sum(counted) == len(failed) == 25
 
 
@@ -149,7 +149,7 @@ def test_refused_clients_of_mutual_tls_are_told_with_keys_too(tmp_path: Path) ->
     ingest([TRUTH.parent / "kafka_mtls.pcap.zst"], tmp_path, IngestOptions(jobs=1, key_logs=keys))
     write_stories_in_process(tmp_path)
     found = incidents(tmp_path)
-    counted = [int(number) for row in found for number in re.findall(r"(\d+) connections? came", row["sentence"])]
+    counted = [int(number) for row in found for number in re.findall(r"(\d+) connections? failed", row["sentence"])]
     assert sum(counted) == len(refused) == 12
     told = " ".join(row["sentence"] for row in found)
     assert "requires a certificate of 127.0.0.1, which sent none" in told

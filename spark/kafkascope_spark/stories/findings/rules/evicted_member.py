@@ -59,7 +59,7 @@ with members as (
         max(nullif(rebalance_timeout_ms, -1)) as poll_ms
     from (select *, explode(own_conns) as own_conn from histories) h
         left join join_group_requests j on h.group_id = j.group_id and h.own_conn = j.conn_id
-    where not coalesce(is_without_id, false) and coalesce(left_ns < last_success.sent_ns, left_ns is null)
+    where coalesce(left_ns < last_success.sent_ns, left_ns is null)
         and coalesce(moved_ns < last_success.sent_ns, moved_ns is null)
         and coalesce(last_success.called_node_id = node_id, true)
     group by all
@@ -80,7 +80,8 @@ select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids, held_
     refused_ns - last_success.sent_ns as silent_ns, last_success.sent_ns as since_ns, array(node_id) as node_ids,
     concat(array_compact(array(last_success.request_id)), evidence) as evidence
 from terms left join busy using (client_instance_id, group_id)
-where not only_joins or refused_ns - last_success.sent_ns >= session_ms * 1000000L"""
+where not (only_joins or coalesce(is_without_id, false))
+    or refused_ns - last_success.sent_ns >= session_ms * 1000000L"""
 
 
 def _sentence(f: Facts) -> str:
@@ -177,7 +178,8 @@ RULE = Rule(
     "commits are refused.",
     looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
     "request that went well; session and rebalance timeout are those of its JoinGroup. Members that "
-    "said that they leave, requests without a member id, and groups whose coordinator moved, are left out. "
+    "said that they leave, groups whose coordinator moved, and requests without a member id of a member that was not "
+    "silent for its session timeout, are left out. "
     "Also members that leave because nobody polled them: Java clients say so in LeaveGroup, others leave and "
     "join again, twice or more. And members that are missing in the next generation and were silent for their "
     "session timeout (table rebalances).",
