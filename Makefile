@@ -51,7 +51,7 @@ test: .stamps/installed-test java
 
 # What takes long, a second of processor time for a test or more: all that starts Spark, commands and several
 # ingests from end to end, the README's recipes, every number of every table at its limits through all
-# queries, secrets through the stories, executors that lack our packages, workers that fail, kills and Ctrl-C.
+# queries, secrets through the stories, workers that fail, kills and Ctrl-C.
 slow: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST) -m "(slow or spark) and not lab"
 

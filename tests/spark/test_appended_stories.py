@@ -13,7 +13,13 @@ PIECES = 3
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("capture", ["captures/leader_move", "findings/storm", "findings/lost_offsets"])
+@pytest.mark.parametrize(
+    "capture",
+    [
+        "findings/lost_offsets",
+        *(pytest.param(name, marks=pytest.mark.lab) for name in ("captures/leader_move", "findings/storm")),
+    ],
+)
 def test_appended_captures_give_the_rows_of_one_run(spark: Any, tmp_path: Path, capture: str) -> None:
     """All tables: those of ingest, the stories and the findings. The runs in between have stories, too, so that the
     last run continues from what they have saved."""

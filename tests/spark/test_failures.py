@@ -114,8 +114,7 @@ def test_workers_that_fail_and_a_jvm_that_is_killed(outcomes: list[tuple[str, st
         assert part in sentence
 
 
-@pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.lab
 def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathlib.Path) -> None:
     """The executors run an empty Python environment of the same version."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
@@ -184,7 +183,7 @@ def test_a_process_that_has_ended_leaves_no_jvm_and_no_folder(tmp_path: pathlib.
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.slow
+@pytest.mark.lab
 def test_the_first_jvm_writes_the_archive_after_the_process_has_ended(tmp_path: pathlib.Path) -> None:
     """What becomes of the files is shown without a JVM (test_session.py)."""
     cache, temporary = tmp_path / "cache", tmp_path / "temporary"
