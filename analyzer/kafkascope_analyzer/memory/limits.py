@@ -40,7 +40,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 class Limits:
     """Sizes of one process.
 
-    block_bytes  of the capture, read at a time (see read.window.BlockSizes); batch_bytes: columns decoded at a time
+    block_bytes  of the capture, read at a time; batch_bytes: columns decoded at a time
     row_group, pending_bytes  rows gathered per table before they are written, and of all message tables
     waiting_requests, waiting_bytes  requests that wait for responses, stream bytes that wait behind holes
     inflated_bytes  that a record batch may inflate to, where records are opened

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.reading import ReadBlock
-from kafkascope_analyzer.read.window import BlockSizes
 from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
@@ -98,8 +97,9 @@ class Workers:
         limits = jobs[0].bucket.limits
         # Without fork, memory cannot be shared like this, and blocks are sent through the pipes.
         context = get_context("fork") if _can_fork() else get_context("spawn")
-        self._sizes = BlockSizes.shared_by(len(jobs), limits.block_bytes)
-        self._slots = [_Slot(self._sizes.of_large_packets) for _ in range(_N_SLOTS)] if _can_fork() else []
+        # Each block costs each process some 20 ms whatever is in it, so each process needs its share to be large.
+        shared_bytes = limits.block_bytes * (len(jobs) + 1) // 2
+        self._slots = [_Slot(shared_bytes) for _ in range(_N_SLOTS)] if _can_fork() else []
         self._own: NDArray[np.uint8] = np.empty(0 if self._slots else limits.block_bytes, np.uint8)
         self._in_use: Counter[int] = Counter()
         self._current = -1
@@ -119,7 +119,7 @@ class Workers:
         """Process ids of the workers, in the order of the jobs."""
         return [process.pid for process in self._processes if process.pid is not None]
 
-    def next(self, packet_bytes: int = 0) -> NDArray[np.uint8]:
+    def next(self) -> NDArray[np.uint8]:
         """Returns a buffer that no worker reads."""
         if not self._slots:
             return self._own
@@ -127,7 +127,7 @@ class Workers:
             free = [i for i in range(len(self._slots)) if not self._in_use[i] and i != self._current]
             if free:
                 self._current = free[0]
-                return self._slots[self._current].buf[: self._sizes.of(packet_bytes)]
+                return self._slots[self._current].buf
             self._listen()
 
     def push(self, block: ReadBlock) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
-from kafkascope_analyzer.read.window import BlockSizes, OneBuffer
+from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
@@ -32,7 +32,7 @@ class ThisProcess:
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
         """See `Engine.scan`."""
-        reading = open_reading(inputs, OneBuffer(BlockSizes.shared_by(1, self._limits.block_bytes)))
+        reading = open_reading(inputs, OneBuffer(self._limits.block_bytes))
         scans = BucketScans(jobs[0])
         push_all(reading, scans.push, progress)
         result = scans.finish()

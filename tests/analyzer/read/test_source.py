@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from kafkascope_analyzer.dataset.ranges import TIME_NS
 from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_analyzer.read.source import CaptureFile, _with_earlier_times, iter_blocks
-from kafkascope_analyzer.read.window import LARGE_PACKET_BYTES, BlockSizes, OneBuffer
 from kafkascope_parsers.capture import TLS_KEY_LOG
 from kafkascope_parsers.errors import CaptureError, UsageError
 
@@ -312,18 +311,3 @@ def test_a_packet_whose_time_cannot_be_gets_that_of_the_packet_before_it() -> No
     assert _with_earlier_times(times, outside, None).tolist() == [5, 5, 5, 5, 7]
     assert _with_earlier_times(times, outside, 3).tolist() == [3, 5, 5, 5, 7]
     assert _with_earlier_times(times[:1], outside[:1], None).tolist() == [0]
-
-
-@pytest.mark.parametrize("size", [LARGE_PACKET_BYTES - 32, LARGE_PACKET_BYTES])
-def test_blocks_of_large_packets_are_larger_and_have_the_same_packets(tmp_path, size) -> None:
-    payloads = [bytes([i]) * size for i in range(100)]
-    records = b"".join(struct.pack("<IIII", i, 0, size, size) + payload for i, payload in enumerate(payloads))
-    path = tmp_path / "one.pcap"
-    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 1) + records)
-    found, lengths = [], []
-    for block in CaptureFile(path, buffers=OneBuffer(BlockSizes.shared_by(1, 16 * size))).blocks():
-        at = block.packets.offset
-        found += [block.buf[start : start + size].tobytes() for start in at.tolist()]
-        lengths.append(len(at))
-    assert found == payloads
-    assert lengths[:2] == [15, 31 if size == LARGE_PACKET_BYTES else 15]

@@ -61,7 +61,7 @@ class _NewBuffers:
     def __init__(self, n_bytes: int) -> None:
         self._n_bytes = n_bytes
 
-    def next(self, packet_bytes: int = 0) -> NDArray[np.uint8]:
+    def next(self) -> NDArray[np.uint8]:
         """Returns a new buffer."""
         return np.empty(self._n_bytes, np.uint8)
 
