@@ -62,6 +62,7 @@ INCIDENT_KINDS = (
     "transaction_pending",
     "late_retry",
     "held_transaction",
+    "queued_requests",
     "too_few_replicas",
     "log_directory",
     "broker_error",

@@ -1,14 +1,16 @@
 """Slow brokers behind stalls that nothing else explains: most of their responses in that time were late. This finds
-brokers that were slow from the begin of the capture, for which there is no usual time to compare with."""
+brokers that were slow from the begin of the capture, for which there is no usual time to compare with. Also clients
+whose requests waited behind their own earlier ones."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
 from kafkascope_spark.stories.incidents.kinds.cluster_slow import CLUSTER_SLOW
+from kafkascope_spark.stories.incidents.kinds.queued_requests import QUEUED_REQUESTS
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
 from kafkascope_spark.stories.stalls.apis import ANSWERED_AT_ONCE
 from kafkascope_spark.stories.stalls.table import StallKind
@@ -56,12 +58,28 @@ def _of_slow_nodes(failure: Failure, latencies: Latencies) -> Failure:
     asked = (stall for stall in failure.stalls if stall.kind in ANSWERED_AT_ONCE)
     waited = {stall.node_id for stall in asked if (stall.client_ip, stall.node_id) in slow}
     if waited.isdisjoint(nodes):
-        failure.latencies = latencies.of_nodes({number for _, number in slow})
-        return failure
+        queued = _of_queues(failure, latencies)
+        if queued is None:
+            failure.latencies = latencies.of_nodes({number for _, number in slow})
+        return queued or failure
     subject = listed([f"node {number}" for number in nodes])
     found = Failure(BROKER_SLOW if len(nodes) == 1 else CLUSTER_SLOW, subject, failure.start_ns, failure.end_ns)
     found.stalls, found.latencies = failure.stalls, latencies.of_nodes(nodes)
     if len(nodes) == 1:
         found.node_id = nodes[0]
         found.confidence = "possible" if len(found.latencies.of_pairs) == len(latencies.of_pairs) else "likely"
+    return found
+
+
+def _of_queues(failure: Failure, latencies: Latencies) -> Failure | None:
+    """Returns the failure of the clients whose requests waited behind their own earlier ones; None if not all stalls of
+    clients that waited for responses are explained by that."""
+    asked = [stall for stall in failure.stalls if stall.kind in ANSWERED_AT_ONCE]
+    pairs = {(stall.client_ip, stall.node_id) for stall in asked}
+    if not asked or not pairs <= latencies.queued.keys():
+        return None
+    subject = listed(sorted({client(stall.client_id, stall.client_ip) for stall in asked}))
+    found = Failure(QUEUED_REQUESTS, subject, failure.start_ns, failure.end_ns)
+    found.stalls = failure.stalls
+    found.latencies = Latencies({pair: each for pair, each in latencies.queued.items() if pair in pairs})
     return found

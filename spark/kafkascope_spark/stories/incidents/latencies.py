@@ -17,7 +17,7 @@ MOSTLY = 0.5
 FEW = 3
 """Fewest requests after which a pair without late responses counts as quick."""
 _PAIR = ["client_ip", "node_id"]
-_COLUMNS = [*_PAIR, "replica_id", "ts_ns", "response_ns", "api_key", "claimed_api_key"]
+_COLUMNS = [*_PAIR, "replica_id", "ts_ns", "response_ns", "broker_us", "api_key", "claimed_api_key"]
 Pair = tuple[str, int]
 
 
@@ -32,21 +32,31 @@ class Asked:
 
 @dataclass(slots=True)
 class Latency:
-    """Responses of one broker to one host: their number, the number of late ones, and the longest time."""
+    """Responses of one broker to one host: their number, the number of late ones, the longest time, and the longest
+    time that the broker itself took for one: without the time in which the request waited behind earlier ones of its
+    connection, or until a throttle time was over."""
 
     n: int = 0
     n_late: int = 0
     longest_ns: int = 0
+    longest_own_ns: int = 0
 
     def add(self, other: "Latency") -> None:
         """Adds more responses."""
         self.n, self.n_late = self.n + other.n, self.n_late + other.n_late
         self.longest_ns = max(self.longest_ns, other.longest_ns)
+        self.longest_own_ns = max(self.longest_own_ns, other.longest_own_ns)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether most responses were late."""
+        return self.n_late > 0 and self.n_late >= MOSTLY * self.n
 
     @property
     def is_slow(self) -> bool:
-        """Whether most responses were late."""
-        return self.n_late > 0 and self.n_late >= MOSTLY * self.n
+        """Whether most responses were late, and the broker itself took that long for one: then those behind it on the
+        connection had to wait, too."""
+        return self.is_late and self.longest_own_ns >= LATE_NS
 
     @property
     def is_quick(self) -> bool:
@@ -64,6 +74,12 @@ class Latencies:
     def slow(self) -> dict[Pair, Latency]:
         """Pairs of which most responses were late."""
         return {pair: latency for pair, latency in self.of_pairs.items() if latency.is_slow}
+
+    @property
+    def queued(self) -> dict[Pair, Latency]:
+        """Pairs of which most responses were late because the host had more requests in flight on a connection than the
+        broker answered in that time."""
+        return {pair: each for pair, each in self.of_pairs.items() if each.is_late and not each.is_slow}
 
     @property
     def quick(self) -> set[Pair]:
@@ -99,12 +115,14 @@ def _by_pair(rows: pa.Table, keys: Collection[int]) -> Iterator[tuple[Pair, Late
     api_keys = pc.coalesce(rows["api_key"], rows["claimed_api_key"])
     asked = pc.is_in(api_keys, pa.array(sorted(keys), pa.int16()))
     of_clients = pc.less(pc.fill_null(rows["replica_id"], -1), 0)
-    rows = (
-        rows.filter(pc.and_(asked, of_clients)).drop_columns(["api_key", "claimed_api_key", "replica_id"]).drop_null()
-    )
+    rows = rows.filter(pc.and_(asked, of_clients)).select([*_PAIR, "ts_ns", "response_ns", "broker_us"])
+    rows = rows.filter(pc.and_(pc.is_valid(rows["client_ip"]), pc.is_valid(rows["node_id"])))
+    rows = rows.filter(pc.is_valid(rows["response_ns"]))
     took = pc.subtract(rows["response_ns"], rows["ts_ns"])
     late = pc.cast(pc.greater_equal(took, LATE_NS), pa.int64())
-    timed = rows.select(_PAIR).append_column("took", took).append_column("late", late)
-    totals = timed.group_by(_PAIR, use_threads=False).aggregate([("took", "count"), ("late", "sum"), ("took", "max")])
-    for host, node_id, n, n_late, longest_ns in zip(*(each.to_pylist() for each in totals.columns), strict=True):
-        yield (host, node_id), Latency(n, n_late, longest_ns)
+    own = pc.coalesce(pc.multiply(rows["broker_us"], 1_000), took)
+    timed = pa.table({**{name: rows[name] for name in _PAIR}, "took": took, "late": late, "own": own})
+    sums = [("took", "count"), ("late", "sum"), ("took", "max"), ("own", "max")]
+    totals = timed.group_by(_PAIR, use_threads=False).aggregate(sums)
+    for host, node_id, *found in zip(*(each.to_pylist() for each in totals.columns), strict=True):
+        yield (host, node_id), Latency(*found)

@@ -22,7 +22,8 @@ from kafkascope_spark.stories.incidents.times import Times
 from .conftest import NS, MakeStall
 
 DATASET = Path(__file__).parents[4] / "fixtures" / "datasets" / "leader_move.kscope.tar.xz"
-SLOW, QUICK = Latency(10, 9, 3 * NS), Latency(10, 0, NS // 100)
+SLOW, QUICK = Latency(10, 9, 3 * NS, 2 * NS), Latency(10, 0, NS // 100, NS // 100)
+QUEUED = Latency(282, 211, 2 * NS, NS // 5)
 ONE, TWO = "10.0.0.21", "10.0.0.22"
 
 
@@ -95,6 +96,23 @@ def test_where_responses_are_encrypted_the_sentence_says_what_is_not_known(stall
     assert "nothing in the capture" not in sentence
 
 
+def test_a_client_that_waits_behind_its_own_requests_is_not_told_as_a_slow_broker(stall: MakeStall) -> None:
+    """Recorded of a librdkafka producer that sends one record in each request: it has up to 57 of them in flight, and
+    waits 0.9 s for responses of a broker that takes 16 ms for one."""
+    (failure,) = told(stall, {(ONE, 1): QUEUED, (TWO, 2): QUEUED}, "produce")
+    assert (failure.kind.name, failure.kind.place) == ("queued_requests", "client")
+    assert len(failure.stalls) == 2
+    sentence = failure.kind.sentence(failure, Times(0))
+    assert sentence.startswith("Requests of client-21 (10.0.0.21), client-22 (10.0.0.22) waited behind earlier ones")
+    assert "422 of 564 responses" in sentence
+    assert "up to 2.00 s, while the broker itself took at most 200 ms for one" in sentence
+
+
+def test_own_queues_explain_no_stall_of_another_client(stall: MakeStall) -> None:
+    (failure,) = told(stall, {(ONE, 1): QUEUED, (TWO, 2): QUICK}, "produce")
+    assert failure.kind.name == "unexplained"
+
+
 def test_a_stall_of_consumers_alone_shows_no_slow_broker(stall: MakeStall) -> None:
     """A Fetch waits at the broker for records, so that its response says nothing."""
     (failure,) = told(stall, {(ONE, 1): SLOW, (TWO, 2): SLOW}, "consume")
@@ -121,14 +139,22 @@ def test_latencies_are_those_of_the_rows(
         monkeypatch.setattr("kafkascope_spark.stories.incidents.meanwhile.scan", _as_encrypted)
     times = sorted(row["ts_ns"] for row in rows)
     from_ns, to_ns = times[len(times) // 4], times[3 * len(times) // 4]
-    expected: dict[tuple[str, int], list[int]] = defaultdict(list)
+    expected: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
     for row in rows:
         is_asked = from_ns <= row["ts_ns"] <= to_ns and row["api_key"] in keys
         is_of_client = row["replica_id"] is None or row["replica_id"] < 0
         if is_asked and is_of_client and None not in (row["client_ip"], row["node_id"], row["response_ns"]):
-            expected[row["client_ip"], row["node_id"]].append(row["response_ns"] - row["ts_ns"])
+            took = row["response_ns"] - row["ts_ns"]
+            own = took if row["broker_us"] is None else row["broker_us"] * 1_000
+            expected[row["client_ip"], row["node_id"]].append((took, own))
     assert expected
     (found,) = latencies(Dataset.open(path), [Asked(from_ns, to_ns, keys)])
     assert found.of_pairs == {
-        pair: Latency(len(took), sum(each >= LATE_NS for each in took), max(took)) for pair, took in expected.items()
+        pair: Latency(
+            len(times),
+            sum(took >= LATE_NS for took, _ in times),
+            max(took for took, _ in times),
+            max(own for _, own in times),
+        )
+        for pair, times in expected.items()
     }
