@@ -23,7 +23,7 @@ from kafkascope_analyzer.scan.spill import END, Spill
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """What the task of a bucket has found: the batches that may have waited (CANDIDATES); the state after the settled
+    """Results of the task of a bucket: the batches that may have waited (CANDIDATES); the state after the settled
     rows, None where it is not saved; and the topic-partitions of responses that were not counted because of the limits.
     """
 

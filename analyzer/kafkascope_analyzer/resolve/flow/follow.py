@@ -68,7 +68,7 @@ class Responses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What the task of a share has found: the tables of the readers; the state after the settled rows, None where it is
+    """Results of the task of a share: the tables of the readers; the state after the settled rows, None where it is
     not saved; and the topic-partitions of responses that were not counted because of the limits."""
 
     tables: list[pa.Table]

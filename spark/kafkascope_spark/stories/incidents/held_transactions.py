@@ -7,7 +7,7 @@ from kafkascope_spark.stories.findings.wording import client
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.incident_rows import clients_of
-from kafkascope_spark.stories.incidents.kinds.held_transaction import HELD_TRANSACTION
+from kafkascope_spark.stories.incidents.kinds.held_transaction import HELD_TRANSACTION, STILL_OPEN
 from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
 
 LEAST_NS = 5 * SECOND
@@ -38,7 +38,8 @@ def held_transactions(
 def _failure(row: TransactionRow, held: list[BlockedConsumer], producer: AffectedClient | None) -> Failure:
     name = "a producer" if producer is None else client(producer.client_id, producer.client_ip)
     until_ns = max(reader.until_ns for reader in held)
-    failure = Failure(HELD_TRANSACTION, name, min(reader.from_ns for reader in held), row.end_ns or until_ns)
+    end_ns = None if row.outcome in STILL_OPEN else row.end_ns or until_ns
+    failure = Failure(HELD_TRANSACTION, name, min(reader.from_ns for reader in held), end_ns)
     failure.left_open.append(row)
     failure.waited_ms = max(map(_length, held)) // 1_000_000
     failure.hosts = frozenset() if producer is None else frozenset({producer.client_ip})
@@ -48,7 +49,7 @@ def _failure(row: TransactionRow, held: list[BlockedConsumer], producer: Affecte
 
 
 class _Usual:
-    """How long the transactions of each transactional id hold back consumers."""
+    """Longest time for which each transaction of a transactional id held back a consumer."""
 
     def __init__(self, rows: Iterable[TransactionRow]) -> None:
         self._longest: dict[str | None, list[int]] = defaultdict(list)

@@ -256,9 +256,8 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
 
 
 def _protocol(connection: Connection) -> str | None:
-    """Returns the protocol of the client: a security.protocol of Kafka, TLS, HTTP or PROXY; None if it is not a "
-    "protocol of a
-    listener. TLS that was given up counts as TLS, even if keys to decrypt it are known."""
+    """Returns the protocol of the client: a security.protocol of Kafka, TLS, HTTP or PROXY; None if it is no protocol
+    of a listener. TLS that was given up counts as TLS, even if keys to decrypt it are known."""
     if connection.tls_given_up is not None and connection.first_request_ns is None:
         return TLS
     if connection.protocol == "kafka":

@@ -56,6 +56,20 @@ def test_the_producer_is_named_with_who_waited_and_for_how_long(client: MakeClie
 
 
 @pytest.mark.parametrize(
+    ("outcome", "end_ns", "end"),
+    [
+        ("open", None, "it was still open at the end of the capture"),
+        ("cut", 26 * NS, "held back 1 consumer for 16.0 s. No"),
+    ],
+)
+def test_one_that_nothing_ended_is_not_over(outcome: str, end_ns: int | None, end: str, client: MakeClient) -> None:
+    """Of one whose end is not in the capture, the responses to its consumers show until when it lasted."""
+    (failure,) = found(client, [transaction(10, 26, outcome=outcome, end_kind=None, end_ns=None)])
+    assert failure.end_ns == end_ns
+    assert end in sentence_of(failure, failure.end_ns, 0)
+
+
+@pytest.mark.parametrize(
     ("rows", "why"),
     [
         ([transaction(10, 14)], "some seconds of work in a transaction are usual"),

@@ -33,7 +33,7 @@ def _sentence(f: Facts) -> str:
         f"{counted(len(f.candidates), 'controller')} ({listed(f.candidates)}) asked for votes {times(f.n)} from "
         f"{f.begin(f.first_ns)} to {f.at(f.last_ns)}, {answered}, and none was elected: there is no active "
         "controller, so "
-        "no leader moves, no topic is made, and no broker is let in"
+        "no leader moves, no topic is made, and no broker can register"
     )
 
 

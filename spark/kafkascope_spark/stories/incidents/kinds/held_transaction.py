@@ -17,6 +17,8 @@ from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.transactions.table import TransactionRow
 
+STILL_OPEN = ("open", "hanging")
+"""Outcomes of transactions that nothing ended in the capture."""
 _ENDS = {
     "commit": "was committed",
     "abort": "was aborted by its producer",
@@ -28,7 +30,7 @@ _ENDS = {
 def _sentence(failure: Failure, when: Times) -> str:
     rows = failure.left_open
     some = f"{'transactions' if len(rows) > 1 else 'transaction'} {_ids(rows)}"
-    ended = [_end(row) for row in rows[:1] if len(rows) == 1]
+    ended = [end for row in rows[:1] if len(rows) == 1 and (end := _end(row)) is not None]
     held = held_consumers(failure) or "consumers"
     return "; it ".join([f"{failure.subject} kept its {some} open {when.of(failure)}, which held back {held}", *ended])
 
@@ -37,11 +39,13 @@ def _ids(rows: Iterable[TransactionRow]) -> str:
     return listed(sorted({str(row.transactional_id) for row in rows}))
 
 
-def _end(row: TransactionRow) -> str:
-    """Returns how the transaction ended, and how long after its begin."""
+def _end(row: TransactionRow) -> str | None:
+    """Returns how the transaction ended, and how long after its begin; None where the capture does not show how."""
     ended = _ENDS.get(row.end_kind or "")
-    if ended is None:
+    if row.outcome in STILL_OPEN:
         return "was still open at the end of the capture"
+    if ended is None:
+        return None
     return ended if row.duration_ms is None else f"{ended} after {duration(row.duration_ms * 1_000_000)}"
 
 
