@@ -1,5 +1,7 @@
 """Sentences of an incident: what failed, from when to when, and which clients stalled because of it."""
 
+from collections.abc import Sequence
+
 from kafkascope_parsers.error_facts import SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.brackets import fault_of
@@ -64,18 +66,18 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     stalls = failure.stalls
     if not stalls:
         return _impact_without_stalls(failure)
-    who = sorted({_who(stall) for stall in stalls})
-    stalled = f"seem{'s' if len(who) == 1 else ''} to have stalled" if all(s.claimed for s in stalls) else "stalled"
-    harm = f"{listed(who)} {stalled}, for {duration(max(s.waited_ms for s in stalls) * 1_000_000)} at the longest"
+    stalled = f"seem{'s' if _is_one(stalls) else ''} to have stalled" if all(s.claimed for s in stalls) else "stalled"
+    longest = duration(max(stall.waited_ms for stall in stalls) * 1_000_000)
+    harm = f"{_who(stalls, at_start=True)} {stalled}, for {longest} at the longest"
     if end_ns is None:
         return f"{harm}; at least one was still waiting at the end of the capture."
-    going_on = sorted({_who(stall) for stall in stalls if stall.stall_id in failure.outlasting})
+    going_on = [stall for stall in stalls if stall.stall_id in failure.outlasting]
     if going_on:
-        return f"{harm}; {listed(going_on)} went on waiting because of a later incident."
-    unserved = sorted({_who(stall) for stall in stalls if stall.served is False})
+        return f"{harm}; {_who(going_on)} went on waiting because of a later incident."
+    unserved = [stall for stall in stalls if stall.served is False]
     if not unserved:
         return f"{harm}; the last was served again at {times.at(end_ns)}."
-    gave_up = f"{listed(unserved)} gave up or ended without being served"
+    gave_up = f"{_who(unserved)} gave up or ended without being served"
     again_ns = max((stall.to_ns for stall in stalls if stall.served and stall.to_ns is not None), default=None)
     if again_ns is None:
         return f"{harm}; {gave_up}, the last at {times.at(end_ns)}."
@@ -85,24 +87,34 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
 def _encrypted(failure: Failure) -> str:
     """Returns which clients' stalls are only guessed from TLS record lengths, and how many hosts waited on connections
     that cannot be decrypted; empty if none."""
-    who = {_who(stall) for stall in failure.stalls if stall.claimed}
-    heard = {_who(stall) for stall in failure.stalls if not stall.claimed}
+    claimed = [stall for stall in failure.stalls if stall.claimed]
     n = len(failure.encrypted_hosts) if failure.stalls else 0
-    whose = f"of {listed(sorted(who))}" if heard else "of these clients"
-    claimed = f" The stalls {whose} are inferred from the lengths of TLS records." if who else ""
+    whose = "of these clients" if len(claimed) == len(failure.stalls) else f"of {_who(claimed)}"
+    guessed = f" The stalls {whose} are inferred from the lengths of TLS records." if claimed else ""
     rest = f" What {counted(n, 'host')} waited for is encrypted: which clients stalled there is not known." if n else ""
-    return claimed + rest
+    return guessed + rest
 
 
 def _earlier(failure: Failure) -> str:
     """Returns which clients had already stalled when the failure began; empty if none."""
-    who = sorted({_who(stall) for stall in failure.earlier_stalls})
-    return f" {listed(who)} had stalled before, and waited longer because of it." if who else ""
+    earlier = failure.earlier_stalls
+    return f" {_who(earlier, at_start=True)} had stalled before, and waited longer because of it." if earlier else ""
 
 
-def _who(stall: Stall) -> str:
-    """Returns the group of a stall, else its client id, else the client's address."""
-    return f"group {stall.group_id}" if stall.group_id else str(stall.client_id or stall.client_ip)
+def _who(stalls: Sequence[Stall], *, at_start: bool = False) -> str:
+    """Returns the groups of stalls, and of those without a group the client ids, else the clients' addresses.
+    at_start: a sentence begins with them."""
+    groups = sorted({stall.group_id for stall in stalls if stall.group_id})
+    clients = sorted({str(stall.client_id or stall.client_ip) for stall in stalls if not stall.group_id})
+    if not groups:
+        return listed(clients)
+    of_groups = f"{'G' if at_start else 'g'}roup{'' if len(groups) == 1 else 's'} {listed(groups)}"
+    return f"{of_groups} and client{'' if len(clients) == 1 else 's'} {listed(clients)}" if clients else of_groups
+
+
+def _is_one(stalls: Sequence[Stall]) -> bool:
+    """Tells whether one group or one client alone stalled."""
+    return len({stall.group_id or (stall.client_id, stall.client_ip) for stall in stalls}) == 1
 
 
 def _impact_without_stalls(failure: Failure) -> str:
