@@ -95,8 +95,9 @@ def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def at_unserved_address(stall: Stall, among: Candidates) -> Failure | None:
-    """Returns the failure of an address at which nobody was ever served, if the client tried to connect there for most
-    of the stall: a leader or coordinator may have moved to the broker that gives this address."""
+    """Returns the failure of an address at which nobody was served meanwhile, or which refused what it had taken
+    before, if the client tried to connect there for most of the stall: a leader or coordinator may have moved to the
+    broker that gives this address."""
     longest = among.longest([("listener", stall.client_instance_id)])
     if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
         return None

@@ -69,6 +69,7 @@ INCIDENT_KINDS = (
     "request_refused",
     "tls_failed",
     "mechanism_gone",
+    "protocol_changed",
     "client",
     "slow_consumer",
     "client_died",

@@ -19,6 +19,8 @@ from kafkascope_spark.stories.stage_rows import StageRow
 
 TLS, HTTP, PROXY = "TLS", "HTTP", "PROXY protocol"
 MOST_EVIDENCE = 20
+_TLS_ALERT_BYTES = 7
+"""Length of a TLS record with an alert that is not encrypted. A response of Kafka has 8 bytes or more."""
 PATIENCE_NS = 3_000_000_000
 """A client has made its last attempt if it does not try again within this time and within _PAUSES times its longest
 pause so far."""
@@ -38,7 +40,7 @@ class Outcome(StageRow):
     accepted earlier on the same connection; left_login: whether the client closed it during the login, without an
     error; closed_login: whether the server closed it then, without one; answered: whether the server answered
     ApiVersions before it closed; asked: whether the client sent other requests than the handshake. tls_given_up: which
-    side gave up TLS, and why.
+    side gave up TLS, and why; tls_alerted: whether the server answered requests without TLS with a TLS alert.
     """
 
     server: str
@@ -54,6 +56,7 @@ class Outcome(StageRow):
     answered: bool = False
     asked: bool = False
     tls_given_up: TlsGivenUp | None = None
+    tls_alerted: bool = False
 
     @property
     def lost_session(self) -> bool:
@@ -73,7 +76,8 @@ class ListenerUse(StageRow):
     it had a session on these connections, a later login of a client with the same name and address counts. accepted_ns:
     when the server last accepted a connection of this address and client id with the same mechanism before these; None
     if it never did, or accepted one later. login_before_ns, login_after_ns: if SASL was refused, begin of the last such
-    connection that the server accepted before the refusals, and of the first that it accepted after them.
+    connection that the server accepted before the refusals, and of the first that it accepted after them; if a TLS
+    alert came, last response to this address without TLS before it, and first request with a response after it.
     tls_before_ns, tls_after_ns: if TLS was given up, begin of the last connection with TLS of this address that the
     server served before these, and of the first after them; tls_meanwhile: whether one began in between.
     """
@@ -127,6 +131,7 @@ def listener_uses(
     logged_in_ns: dict[str, int] = {}
     last_login_ns: dict[tuple[str, str], int] = {}
     logins: dict[_Name, list[int]] = defaultdict(list)
+    answered: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
         if outcome is None:
@@ -139,6 +144,8 @@ def listener_uses(
         if outcome.served and connection.tls:
             tls_until[outcome.server] = max(tls_until[outcome.server], connection.last_ns)
             tls_begins[outcome.server].append(connection.begin_ns)
+        elif outcome.served and connection.first_request_ns is not None and connection.last_answered_ns is not None:
+            answered[outcome.server].append((connection.first_request_ns, connection.last_answered_ns))
         if _is_at_work(outcome, connection) and instance is not None and identity is not None:
             served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
             if outcome.served and connection.sasl_mechanism is not None:
@@ -167,7 +174,8 @@ def listener_uses(
             or (outcome.had_session and (last_ns or 0) > mine[-1].begin_ns),
             accepted_ns=last_ns if last_ns is not None and last_ns < mine[0].begin_ns else None,
         )
-        yield _with_tls(with_logins(use, sorted(of_name)), sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
+        use = _with_tls(with_logins(use, sorted(of_name)), sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
+        yield _with_answers(use, answered[outcome.server])
 
 
 def _note_login(
@@ -209,6 +217,19 @@ def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:
     )
 
 
+def _with_answers(use: ListenerUse, answered: Iterable[tuple[int, int]]) -> ListenerUse:
+    """Returns the use with the times at which the server answered the address without TLS before and after it, if a TLS
+    alert came. answered: first request and last response of each connection without TLS that the server served."""
+    if not use.outcome.tls_alerted:
+        return use
+    spans = list(answered)
+    return replace(
+        use,
+        login_before_ns=max((last_ns for _, last_ns in spans if last_ns < use.first_ns), default=None),
+        login_after_ns=min((first_ns for first_ns, _ in spans if first_ns > use.last_ns), default=None),
+    )
+
+
 def _is_at_work(outcome: Outcome, connection: Connection) -> bool:
     """Whether the client was served on the connection, even if it lost its session on it later."""
     return outcome.served or (outcome.lost_session and connection.served)
@@ -240,6 +261,8 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
         return Outcome(*spoke, served=False)
     if protocol == PROXY:
         return None
+    if protocol != TLS and not connection.tls and _is_tls_alert(connection):
+        return Outcome(*spoke, served=False, tls_alerted=True)
     if connection.close_kind in CLOSED_BY_CLIENT and connection.sasl_mechanism is not None:
         is_login = connection.apis <= api_keys.HANDSHAKE_APIS
         return Outcome(*spoke, served=False, left_login=True) if is_login else None
@@ -253,6 +276,12 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
     asked = bool(connection.apis - api_keys.HANDSHAKE_APIS)
     is_known = asked or (connection.n_requests > 0 and not is_answered)
     return Outcome(*spoke, served=False, answered=is_answered, asked=asked) if is_known else None
+
+
+def _is_tls_alert(connection: Connection) -> bool:
+    """Whether all that came from the server after a request is as long as a TLS alert."""
+    is_unanswered = connection.n_requests > 0 and connection.n_responses == 0
+    return is_unanswered and connection.server_bytes == _TLS_ALERT_BYTES
 
 
 def _protocol(connection: Connection) -> str | None:

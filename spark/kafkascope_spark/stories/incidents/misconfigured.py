@@ -13,6 +13,7 @@ from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.kinds.mechanism_gone import MECHANISM_GONE
+from kafkascope_spark.stories.incidents.kinds.protocol_changed import PROTOCOL_CHANGED
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
 from kafkascope_spark.stories.incidents.listener_use import HTTP, PROXY, TLS, ListenerUse
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of, was_accepted_before
@@ -41,15 +42,20 @@ AUTHENTICATION: frozenset[Cause] = frozenset(
         "session_refused",
     }
 )
-TAKEN_AT_TIMES: frozenset[Cause] = frozenset({"refused_at_times", "no_longer", "session_refused", "mechanism_gone"})
-"""Causes of which the capture shows that the listener took the same credentials before or afterwards."""
+TAKEN_AT_TIMES: frozenset[Cause] = frozenset(
+    {"refused_at_times", "no_longer", "session_refused", "mechanism_gone", "tls_since"}
+)
+"""Causes of which the capture shows that the listener took the same credentials, or the same protocol, before or
+afterwards."""
 _OF_ERROR: dict[str, Cause] = {
     "SASL_AUTHENTICATION_FAILED": "credentials",
     "UNSUPPORTED_SASL_MECHANISM": "mechanism",
     "ILLEGAL_SASL_STATE": "needless_sasl",
 }
 
-_KINDS: dict[Cause, Kind] = {"tls": TLS_FAILED, "mechanism_gone": MECHANISM_GONE}
+_OF_BROKERS: frozenset[Cause] = frozenset({"mechanism_gone", "tls_since"})
+"""Causes in which the setting of a broker does not fit, and not that of its clients."""
+_KINDS: dict[Cause, Kind] = {"tls": TLS_FAILED, "mechanism_gone": MECHANISM_GONE, "tls_since": PROTOCOL_CHANGED}
 """Kinds of failures of listeners; others are failures of clients."""
 
 _Key = tuple[str, Cause, str | None, str | None]
@@ -136,6 +142,8 @@ class Listeners:
             login: Cause = "left_login" if use.outcome.left_login else "closed_login"
             return login if use.n >= LEFT_LOGINS and not use.works_on else None
         protocol, taken = use.outcome.protocol, self._taken_at(use.server)
+        if use.outcome.tls_alerted:
+            return "tls_since" if taken - WITH_TLS else "without_tls"
         if not taken:
             return None
         if protocol == HTTP:
@@ -255,7 +263,7 @@ def _failure(misuse: Misuse) -> Failure:
     is_over = all(use.is_over or use.works_on for use in uses)
     failure = Failure(
         _KINDS.get(misuse.cause, CLIENT),
-        f"{clients_of(misuse)} at {place_of(misuse)}",
+        place_of(misuse) if misuse.cause in _OF_BROKERS else f"{clients_of(misuse)} at {place_of(misuse)}",
         min(use.last_ns if misuse.cause == "session_refused" else use.first_ns for use in uses),
         max(use.last_ns for use in uses) if is_over else None,
         hosts=frozenset(use.client_ip for use in uses),

@@ -25,6 +25,8 @@ _DID: dict[Cause, str] = {
     "proxy_header": "{who} began connections to {place} with a header of the PROXY protocol, which brokers do not read",
     "needless_tls": "{who} spoke TLS to {place}, which does not use TLS",
     "without_tls": "{who} spoke Kafka without TLS to {place}, which accepts TLS only",
+    "tls_since": "{place} answered {who} with TLS alerts, although the listener serves clients without TLS at other "
+    "times or at other brokers",
     "without_sasl": "{who} did not authenticate at {place}, which requires SASL",
     "before_login": "{who} sent requests to {place}, which requires SASL, before it had authenticated",
     "needless_sasl": "{who} began SASL at {place}, which does not use SASL (ILLEGAL_SASL_STATE)",
@@ -96,6 +98,8 @@ def misuse_known(misuse: Misuse) -> str:
         return "connections that the server closed after SaslHandshake"
     if misuse.cause == "left_login":
         return "connections that the client closed after SaslHandshake"
+    if misuse.cause == "tls_since":
+        return "TLS alerts in place of responses, and connections that were served without TLS at the same port"
     return "connections that brokers closed without serving them, and those that they served at the same address"
 
 
@@ -187,6 +191,14 @@ def _mechanism_gone(misuse: Misuse, _: Observed) -> Iterable[Action]:
         f"Compare sasl.enabled.mechanisms of {place_of(misuse)} with that of the other brokers, and with what it was "
         f"before the broker was last started: it lacks {listed(_mechanisms(misuse))}. Correct it there. The settings "
         "of these clients are right."
+    )
+
+
+def _tls_since(misuse: Misuse, _: Observed) -> Iterable[Action]:
+    yield brokers(
+        f"Compare listener.security.protocol.map and listeners of {place_of(misuse)} with those of the other brokers, "
+        "and with what they were before the broker was last started: this listener speaks TLS. Correct it there. The "
+        "settings of these clients are right; to change clients to TLS, give the brokers a second listener first."
     )
 
 
@@ -364,6 +376,7 @@ _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "http": _http,
     "proxy_header": _proxy_header,
     **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
+    "tls_since": _tls_since,
     "before_login": _before_login,
     "mechanism": _mechanism,
     "mechanism_gone": _mechanism_gone,

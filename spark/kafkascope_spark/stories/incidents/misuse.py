@@ -16,6 +16,7 @@ Cause = Literal[
     "proxy_header",
     "needless_tls",
     "without_tls",
+    "tls_since",
     "without_sasl",
     "before_login",
     "needless_sasl",
@@ -30,7 +31,8 @@ Cause = Literal[
     "session_refused",
     "tls",
 ]
-"""Setting of the client that does not fit the listener."""
+"""Setting of the client, or of the broker, that does not fit: tls_since is a listener that demands TLS only at this
+broker, or only at this time; mechanism_gone is the same for a SASL mechanism."""
 
 
 @dataclass(frozen=True)

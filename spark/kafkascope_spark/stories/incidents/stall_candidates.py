@@ -145,6 +145,8 @@ def _keys(failure: Failure) -> Iterator[Key]:
         yield from (("path", host) for host in failure.hosts)
     if failure.kind.of_listener:
         yield from (("listener", client) for client in failure.client_instance_ids)
+    if failure.misuse is not None and failure.kind.place == "listener":
+        yield from (("listener", client) for client in failure.misuse.client_instance_ids)
     if failure.kind.of_host:
         yield from (("host", host) for host in failure.hosts)
     yield from (("kept_out", host) for host in failure.kept_out)

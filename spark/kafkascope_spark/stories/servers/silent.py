@@ -158,10 +158,23 @@ def _sent_nothing(server: ServerRecord, asked_ns: int, shown_ns: int) -> bool:
 
 def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
     """Returns a lower limit for the time of the last unanswered packet of a wait: the last packet of all may be the one
-    that was answered."""
+    that was answered. TCP doubles the time between retransmissions, but not between keep-alive probes, of which the
+    first may be the only one without an answer."""
     asked_ns, last_ns = wait.asked.ts_ns, wait.last_asked.ts_ns
     was_answered = wait.ended_by in ACKNOWLEDGED or server.end_ns(wait.until) - last_ns < _RETRY_NS
-    return earlier_attempt_ns(asked_ns, last_ns) if was_answered else last_ns
+    if not was_answered:
+        return last_ns
+    return asked_ns if _may_be_probe(server, wait) else earlier_attempt_ns(asked_ns, last_ns)
+
+
+def _may_be_probe(server: ServerRecord, wait: Wait) -> bool:
+    """Whether the packets of a wait may be keep-alive probes of an idle connection: they were acknowledged, and no
+    request on it waited for a response meanwhile."""
+    if wait.layer != "packet" or wait.ended_by not in ACKNOWLEDGED:
+        return False
+    of_host = (each for each in server.waits_of(wait.host) if each.conn_id == wait.conn_id)
+    asked = (each for each in of_host if each.layer in ("request", "payload"))
+    return not any(each.asked <= wait.last_asked and wait.asked.ts_ns <= server.end_ns(each.until) for each in asked)
 
 
 def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:

@@ -21,7 +21,11 @@ _SLICE_NS = 2 * SECOND_NS
 """Length of the slices in which a process is compared with others: it was slow in most of the first and of the last
 slice."""
 _SEVERAL = 2
-"""If the process ends, connections of this many hosts, or of all, end; those of one host may end by themselves."""
+"""If the process ends, connections of this many hosts, or of all, end; those of one host may end by themselves. A
+process that paused at least this often was not slow if the slices with its pauses suffice to explain the span."""
+_LEAST_SHARE = 0.3
+"""Share of slow slices in a span from which slices that are as quick as usual do not end it: in slowness.py a quick
+slice takes USUAL_DOUBLINGS off the score, and a slow one adds up to MOST_DOUBLINGS less that."""
 WARM_UP_NS = 15 * SECOND_NS
 """Time after the start of a process, or after a pause, in which it catches up and compiles its code."""
 
@@ -38,6 +42,8 @@ def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]
     slow = (each for each in slow if not _is_mostly(longer, each.first_ns, each.last_ns))
     ended = times_of(each for each in others if each.state == "down")
     slow = (each for each in slow if not _has_ended(server, ended, each.first_ns, each.last_ns))
+    paused = [each for each in others if each.state == "frozen"]
+    slow = (each for each in slow if not _is_by_pauses(each, paused))
     by_process = [stretch for each in slow for stretch in _of_process(server, each)]
     stuck = times_of(_of_waits(server, explained))
     for stretch in by_process:
@@ -75,6 +81,20 @@ def _has_ended(server: ServerRecord, ended: Stretches[Stretch], from_ns: int, to
     slow."""
     hosts = {each.host for each in ended.meeting(from_ns, to_ns) if from_ns < each.begin.ts_ns < to_ns}
     return bool(hosts) and len(hosts) >= min(_SEVERAL, len(server.hosts))
+
+
+def _is_by_pauses(slow: SlowProcess, frozen: list[Stretch]) -> bool:
+    """Whether the process only paused several times, as for garbage collections, and was as quick as usual in between:
+    the slices with pauses alone make such a span."""
+    ends = [(each.begin.ts_ns, each.end.ts_ns) for each in frozen if each.end is not None]
+    pauses = {(begin, end) for begin, end in ends if slow.first_ns < end and begin < slow.last_ns}
+    at_ns, in_slices_ns, n_pauses = slow.first_ns, 0, 0
+    for begin_ns, end_ns in sorted(pauses):
+        n_pauses += end_ns > at_ns
+        since_ns, until_ns = max(begin_ns - _SLICE_NS // 2, at_ns), min(end_ns + _SLICE_NS // 2, slow.last_ns)
+        in_slices_ns += max(until_ns - since_ns, 0)
+        at_ns = max(at_ns, until_ns)
+    return n_pauses >= _SEVERAL and in_slices_ns >= _LEAST_SHARE * (slow.last_ns - slow.first_ns)
 
 
 def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:

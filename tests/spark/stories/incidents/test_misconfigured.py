@@ -166,6 +166,32 @@ def test_a_mechanism_that_the_listener_takes_at_other_times_or_brokers_is_missin
     )
 
 
+@pytest.mark.parametrize(
+    ("served", "changed"),
+    [
+        ({"protocol": "PLAINTEXT", "server": "10.0.0.1:9093", "start": 2, "end": 4}, True),
+        ({"protocol": "PLAINTEXT", "server": "10.0.0.2:9093"}, True),
+        ({"protocol": "TLS", "server": "10.0.0.1:9093"}, False),
+        ({"protocol": "PLAINTEXT", "server": "10.0.0.1:9092"}, False),
+    ],
+    ids=["this broker took it before", "another broker takes it", "others use TLS there", "another port takes it"],
+)
+def test_a_listener_that_demands_tls_of_clients_that_it_served_without_is_told_as_changed(
+    served: Row, changed: bool, use: MakeRow, stall: MakeStall
+) -> None:
+    """Recorded: a broker came back from a restart with TLS on the clients' port. A client that was told to go there
+    waited for it, although it was served elsewhere afterwards."""
+    refused = use(21, "PLAINTEXT", tls_alerted=True, works_on=True, login_before_ns=4 * NS)
+    waiting = stall("produce", 21, 2, 6, 18)
+    (incident, *_), told = tell(uses=[refused, use(22, served=True, **served)], stalls=[waiting])
+    assert incident["kind"] == ("protocol_changed" if changed else "client")
+    assert ("listener.security.protocol.map" in advised(incident)) is changed
+    assert ("with TLS alerts" in incident["sentence"]) is changed
+    assert (told[waiting.stall_id] == "protocol_changed") is changed
+    if changed:
+        assert (incident["fault_start_after_ns"], incident["fault_start_ns"]) == (4 * NS, 5 * NS)
+
+
 def test_one_incident_for_a_listener_and_a_cause(use: MakeRow) -> None:
     """Two clients without TLS at two brokers of one listener; a third client with TLS at another port."""
     served = [use(30, "TLS", served=True, server=f"10.0.0.{node}:9093") for node in (1, 2)]
@@ -496,3 +522,18 @@ def test_credentials_that_were_taken_before_have_expired(use: MakeRow, client: M
     assert "have expired" in advised(incident)
     (never,), _ = tell(uses=[use(21, "SASL_PLAINTEXT", **how)], clients=[client(21)])
     assert "Correct user name and password" in advised(never)
+
+
+ALERTED: Row = {"n_requests": 1, "n_responses": 0, "server_bytes": 7, "close_kind": "fin_client"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "alerted"),
+    [({}, True), ({"close_kind": "fin_server"}, True), ({"server_bytes": 8}, False), ({"tls": True}, False)],
+    ids=["closed by the client", "closed by the server", "as long as a response", "inside TLS"],
+)
+def test_an_answer_as_long_as_a_tls_alert_is_one(
+    changed: Row, alerted: bool, uses: Callable[..., list[ListenerUse]]
+) -> None:
+    rows = uses(SERVED, ALERTED | {"server": "10.0.0.1:9092"} | changed)
+    assert [row.outcome.tls_alerted for row in rows if not row.outcome.served] == [True] * alerted

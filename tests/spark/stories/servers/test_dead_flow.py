@@ -59,6 +59,7 @@ def test_what_is_sent_again_in_vain_after_a_silence_shows_that_its_connection_is
         server.take(1, "c2", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
     asked, ended = (10 * S, 100, last_s * S, 107, 10 * S), (until[0] * S + 1000, 108, until[1])
     server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, *asked, *ended))
+    server.take(100, "c1", ServerWait("10.0.0.21", "request", "c1-1", False, False, *asked, *ended))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1, layers={"packet"})
     (found,) = with_forgotten(server, [silent])
     assert found.end is not None
@@ -74,9 +75,21 @@ def test_connections_are_dead_until_the_last_of_them_is_acknowledged() -> None:
     for conn, last_s, until in (("c1", 39, (None, None, "open")), ("c2", 65, (65 * S, 300, "ack"))):
         asked = (10 * S, 100, last_s * S, 299, 10 * S)
         server.take(100, conn, ServerWait("10.0.0.21", "packet", None, None, None, *asked, *until))
+        server.take(100, conn, ServerWait("10.0.0.21", "request", f"{conn}-1", False, False, *asked, *until))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 2, layers={"packet"})
     (found,) = with_forgotten(server, [silent])
     assert (found.state, found.end, found.last_shown_ns, found.lag_ns) == ("flow_dead", Moment(65 * S, 300), 39 * S, 0)
+
+
+def test_the_second_probe_of_an_idle_connection_says_nothing_about_the_time_between_both() -> None:
+    """Keep-alive probes come 15 s apart: that of 15 s fell into the silence, that of 30 s was acknowledged."""
+    server = ServerRecord((0, 90 * S))
+    for first, last in ((1, 9), (18, 80)):
+        server.take(1, "c3", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
+    probes = (15 * S, 100, 30 * S, 299, 15 * S, 30 * S, 300, "ack")
+    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, *probes))
+    silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 2, layers={"packet"})
+    assert [(each.state, each.end) for each in with_forgotten(server, [silent])] == [("silent", Moment(18 * S, 120))]
 
 
 def test_other_states_explain_more() -> None:

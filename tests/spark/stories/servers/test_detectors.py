@@ -188,6 +188,25 @@ def test_a_process_that_is_stuck_is_slow_since_the_first_response_was_late(trace
     assert {stretch.last_shown_ns for stretch in found} == {20 * S + 7 * S // 10}
 
 
+@pytest.mark.parametrize(
+    ("pauses", "is_slow"),
+    [([20, 25, 30, 35], False), ([20, 35], True), ([20], True)],
+    ids=["regular pauses", "too few for all of the time", "a single one"],
+)
+def test_a_process_that_only_paused_several_times_was_not_slow(pauses: list[int], is_slow: bool, trace: Trace) -> None:
+    """Measured as slow from 19 to 38 s. Long garbage collections stop it for 2.5 s each, and it is quick in between."""
+    trace.host("a")
+    trace.host("b")
+    server = trace.record()
+    server.slow.append(SlowProcess(40, 5, (), 19 * S, 190, 38 * S, 380))
+    frozen = [
+        Stretch(host, "frozen", Moment(at * S, at * 10), Moment(at * S + 5 * S // 2, at * 10 + 25), True, 1)
+        for at in pauses
+        for host in ("a", "b")
+    ]
+    assert bool(slow_stretches(server, frozen)) is is_slow
+
+
 def test_two_processes_of_one_address_are_not_one_that_was_slow(trace: Trace) -> None:
     trace.host("a")
     trace.host("b")
