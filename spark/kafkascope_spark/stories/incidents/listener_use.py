@@ -131,7 +131,6 @@ def listener_uses(
     logged_in_ns: dict[str, int] = {}
     last_login_ns: dict[tuple[str, str], int] = {}
     logins: dict[_Name, list[int]] = defaultdict(list)
-    answered: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
         if outcome is None:
@@ -144,8 +143,6 @@ def listener_uses(
         if outcome.served and connection.tls:
             tls_until[outcome.server] = max(tls_until[outcome.server], connection.last_ns)
             tls_begins[outcome.server].append(connection.begin_ns)
-        elif outcome.served and connection.first_request_ns is not None and connection.last_answered_ns is not None:
-            answered[outcome.server].append((connection.first_request_ns, connection.last_answered_ns))
         if _is_at_work(outcome, connection) and instance is not None and identity is not None:
             served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
             if outcome.served and connection.sasl_mechanism is not None:
@@ -157,7 +154,6 @@ def listener_uses(
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
         client_id = None if identity is None else instances[mine[0].conn_id].client_id
         of_name = logins.get((outcome.server, client_id, outcome.mechanism), []) if identity is not None else []
-        last_ns = max(of_name, default=None)
         use = ListenerUse(
             client_ip=client_ip,
             client_instance_id=identity,
@@ -171,11 +167,11 @@ def listener_uses(
             evidence=() if outcome.served else tuple(c.conn_id for c in mine[:MOST_EVIDENCE]),
             logged_in=logged_in_ns.get(identity or "", mine[0].begin_ns) < mine[0].begin_ns,
             logs_in_later=last_login_ns.get((identity or "", outcome.mechanism or ""), 0) > mine[-1].begin_ns
-            or (outcome.had_session and (last_ns or 0) > mine[-1].begin_ns),
-            accepted_ns=last_ns if last_ns is not None and last_ns < mine[0].begin_ns else None,
+            or (outcome.had_session and max(of_name, default=0) > mine[-1].begin_ns),
+            accepted_ns=max(of_name) if of_name and max(of_name) < mine[0].begin_ns else None,
         )
-        use = _with_tls(with_logins(use, sorted(of_name)), sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
-        yield _with_answers(use, answered[outcome.server])
+        use = _with_answers(with_logins(use, sorted(of_name)), alike)
+        yield _with_tls(use, sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
 
 
 def _note_login(
@@ -217,16 +213,19 @@ def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:
     )
 
 
-def _with_answers(use: ListenerUse, answered: Iterable[tuple[int, int]]) -> ListenerUse:
+def _with_answers(use: ListenerUse, alike: Mapping[tuple[Outcome, str | None], list[Connection]]) -> ListenerUse:
     """Returns the use with the times at which the server answered the address without TLS before and after it, if a TLS
-    alert came. answered: first request and last response of each connection without TLS that the server served."""
+    alert came. alike: the connections of the address by their outcome."""
     if not use.outcome.tls_alerted:
         return use
-    spans = list(answered)
+    plain = (mine for (outcome, _), mine in alike.items() if outcome.served and outcome.server == use.server)
+    served = [connection for mine in plain for connection in mine if not connection.tls]
+    answers = [c.last_answered_ns for c in served if c.last_answered_ns is not None]
+    requests = [c.first_request_ns for c in served if c.first_request_ns is not None]
     return replace(
         use,
-        login_before_ns=max((last_ns for _, last_ns in spans if last_ns < use.first_ns), default=None),
-        login_after_ns=min((first_ns for first_ns, _ in spans if first_ns > use.last_ns), default=None),
+        login_before_ns=max((at_ns for at_ns in answers if at_ns < use.first_ns), default=None),
+        login_after_ns=min((at_ns for at_ns in requests if at_ns > use.last_ns), default=None),
     )
 
 
