@@ -57,6 +57,9 @@ SAME_BATCH = 5
 SAME_OFFSET_MS = 10_000
 """A consumer that fetches one offset for this long, although later ones are available, is not processing it: clients do
 not fetch a partition while they hold records of it."""
+RETURNS, RETURNS_MS, RETURNS_APART_S = 3, 5_000, 300
+"""A rebalance, or an error handler that tries a record some times more, goes back to an offset once or for a moment.
+Kubernetes waits five minutes at most before it starts a container again that ended."""
 UNREAD_MS = 30_000
 """A member begins to fetch within seconds of its assignment; one request may take request.timeout.ms."""
 CUT_CONNECTIONS = 2

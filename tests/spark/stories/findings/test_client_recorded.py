@@ -23,6 +23,7 @@ HERE = {
     "offset_reset",
     "oversize_request",
     "rebalance_storm",
+    "returns_to_offset",
     "static_member_conflict",
     "throttled",
     "tiny_batches",
@@ -33,6 +34,7 @@ EXPECTED = {
     "loading": {("coordinator_loading", "worker-2")},
     "thrown_out": {("evicted_member", "loader-3"), ("static_member_conflict", "svc-b-5")},
     "storm": {("rebalance_storm", None), ("evicted_member", "worker-8"), ("evicted_member", "slow-poller")},
+    "exits_at_a_record": {("returns_to_offset", None)},
     "limits": {
         ("throttled", "throttled-12"),
         ("throttled", "slowread-27"),
@@ -45,6 +47,7 @@ NAMED = {
     "loading": ("fraud-coordi664", "COORDINATOR_LOAD_IN_PROGRESS"),
     "thrown_out": ("session timeout: 6000 ms", "worker-7", "node-1"),
     "storm": ("session timeout: 2000 ms", "the 4000 ms that it allows"),
+    "exits_at_a_record": ("offset 32 of TradeEvents-poison43-1 3 times", "picky-0 (10.88.3.101) began", "(3 times)"),
     "limits": ("went from offset 189 to 349", "never reads 160 records", "6072 to 6073 bytes", "(MESSAGE_TOO_LARGE)"),
 }
 """Settings and offsets that the lab gave, which sentences have to name."""

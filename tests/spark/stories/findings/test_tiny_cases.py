@@ -46,6 +46,28 @@ def same_offset(n: int, every_s: float, *then: int, stable: int | None = None, *
     return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "partitions": rows}
 
 
+def goes_back(group: str, *offsets: int, every_s: int = 3, restarts: bool = False) -> dict[str, Any]:
+    """A member of a group that fetches these offsets of a topic-partition, then its log up to offset 90, and so on.
+    restarts: each time a new process does so, which begins at the committed offset."""
+    clients, connections, rows = [], [], []
+    for i, offset in enumerate(offsets):
+        number = 20 + i if restarts else 1
+        conn_id, at = f"c{number}", (2 + i * every_s) * S
+        if restarts or not i:
+            clients.append({**ONE, "client_instance_id": f"ci-{number}", "group_id": group, "conn_ids": [conn_id]})
+            connections.append({"conn_id": conn_id})
+        place = {"conn_id": conn_id, "topic": group, "partition": 0}
+        looked_up = {**place, "api_key": 9, "direction": "response", "error_code": 0, "partition_offset": offset}
+        if restarts:
+            rows.append({**looked_up, "request_id": f"{conn_id}-{10 * i}", "ts_ns": at - MS})
+        for k, asked in enumerate((offset, 90)):
+            own = {"request_id": f"{conn_id}-{10 * i + k + 1}", "ts_ns": at + k * MS, "partition_offset": asked}
+            rows.append({**place, **own, "api_key": 1, "direction": "request"})
+    flow = {"topic": group, "partition": 0, "group_id": group, "ts_ns": 2 * S, "slice_ms": 1_000, "n_records": 0}
+    own = {"partition_flow": [{**flow, "n_fetched_again": 9}]}
+    return {"clients": clients, "connections": connections, "partitions": rows, **own}
+
+
 def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
     return [
         {"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": int((2 + i * every_s) * S), "api_name": api}
@@ -593,6 +615,11 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "at the end of the log": (same_offset(25, 0.5, high_watermark=7), set()),
     "at the last stable offset": (same_offset(25, 0.5, stable=7), set()),
     "only for some seconds": (same_offset(25, 0.3), set()),
+    "goes back to one offset": (goes_back("back1", 7, 7, 7, 7), {"returns_to_offset"}),
+    "starts again at one offset": (goes_back("back2", 7, 7, 7, 7, restarts=True), {"returns_to_offset"}),
+    "goes back twice": (goes_back("back3", 7, 7, 7), set()),
+    "goes back for a moment": (goes_back("back4", 7, 7, 7, 7, every_s=1), set()),
+    "starts again at later offsets": (goes_back("back5", 7, 9, 12, 15, restarts=True), set()),
     "slow broker": (started(15, broker_us=14_000_000), {"slow_startup"}),
     "quick": (started(3, broker_us=2_900_000), set()),
     "bytes missing": (
@@ -681,6 +708,11 @@ def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["no answer after silence"].startswith("after 1 min 30 s")
     assert ", librdkafka 1.9.2, got the batch at offset 9 of t-0 25 times in 12.0 s" in sentence["cannot read zstd"]
     assert "compressed with zstd" in sentence["cannot read zstd"]
+    back = sentence["goes back to one offset"]
+    assert back.startswith("Group back1 went back to offset 7 of back1-0 3 times, from 00:04.000 (")
+    assert back.endswith(") fetched the same records once more by itself (3 times)")
+    assert "up to offset 89: " in back
+    assert "in a new process (3 times)" in sentence["starts again at one offset"]
     cut = sentence["connections that a client closes in the middle of responses"]
     assert "closed 3 connections to" in cut
     assert "within 1.00 ms of its first byte, which names its length. The responses have 3.8 MiB" in cut

@@ -1,6 +1,7 @@
 """Clients whose processes were stopped and continued (SIGSTOP, SIGCONT), against what the lab did to them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,22 @@ def test_a_process_that_reads_nothing_of_what_comes_is_found(dataset_of):
     assert incident["fault_start_after_ns"] <= paused["ts_ns"] <= incident["fault_start_ns"]
     assert incident["fault_end_after_ns"] <= resumed["ts_ns"] <= incident["fault_end_ns"]
     assert "did not read what brokers sent" in incident["sentence"]
+
+
+@pytest.mark.parametrize("kind", ["held_transaction", "late_retry", "queued_requests"])
+def test_what_a_client_did_itself_is_no_failure_of_a_broker(kind: str, dataset_of) -> None:
+    """The only incident above severity info is that of the client which the truth names, at the time that it says."""
+    events = json.loads((PIECES / f"{kind}.truth.json").read_text())["events"]
+    rows = pq.read_table(dataset_of(kind) / "stories" / "incidents").to_pylist()
+    (row,) = (row for row in rows if row["severity"] != "info")
+    assert (row["kind"], row["place"]) == (kind, "client")
+    assert row["subject"].startswith(events[0]["detail"]["client_id"])
+    assert abs(row["start_ns"] - events[0]["ts_ns"]) < NEAR_NS
+    assert row["longest_ms"] >= 1_000
+    if len(events) > 1:
+        assert row["end_ns"] < events[-1]["ts_ns"] + NEAR_NS
+    else:
+        longest_ms = events[0]["detail"]["longest_ms"]
+        assert row["longest_ms"] == pytest.approx(longest_ms, rel=0.01)
+        (broker_ms,) = map(int, re.findall(r"broker itself took at most (\d+) ms", row["sentence"]))
+        assert broker_ms == pytest.approx(events[0]["detail"]["broker_longest_ms"], rel=0.05)
