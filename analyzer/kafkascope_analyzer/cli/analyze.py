@@ -56,7 +56,7 @@ def analyze(given: AnalyzeArguments) -> None:
         from kafkascope_analyzer.report.model.clusters import write_report
         from kafkascope_analyzer.sql.views_file import write_views
 
-        write_report(dataset, model)
+        write_report(analyzed.tables, model)
         write_views(dataset)
         failed = FailedParts()
         with waiting(MAKING_REPORT, quiet=given.quiet):

@@ -148,12 +148,14 @@ def show_report(
 ) -> "Report | ClusterReports":
     """Writes report.json and views.sql from the current tables, prints the report and returns it. failed_parts:
     collects parts that cannot be shown."""
+    from kafkascope_analyzer.dataset.kept_tables import kept
     from kafkascope_analyzer.report.model.clusters import report_of, write_report
     from kafkascope_analyzer.sql.views_file import write_views
 
     with waiting(MAKING_REPORT, quiet=quiet):
-        model = report_of(dataset)
-    write_report(dataset, model)
+        tables = kept(dataset)
+        model = report_of(tables)
+    write_report(tables, model)
     write_views(dataset)
     show(model, how, str(dataset), failed_parts)
     return model

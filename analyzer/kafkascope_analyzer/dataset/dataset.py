@@ -304,13 +304,13 @@ class Dataset:
                     batch = batch.append_column(column, pa.repeat(value, batch.num_rows))
                 yield batch
 
-    def write_text(self, relative: str, text: str) -> None:
+    def write_beside(self, relative: str, content: bytes) -> None:
         """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError, also where
         another run has replaced the dataset since it was opened."""
         with exclusive(self.storage, new_run_id()):
             if stored_manifest(self.storage).checksum != self.manifest.checksum:
                 raise UsageError(f"{self} was changed by another run meanwhile: {relative} was not written")
-            self.storage.write_bytes(relative, text.encode())
+            self.storage.write_bytes(relative, content)
 
     def write_file(self, relative: str, table: pa.Table) -> DatasetFile:
         """Writes a table as one Parquet file, whole or not at all, and returns its entry for `with_stories`.

@@ -21,6 +21,8 @@ class KeptTables(Dataset):
     """The dataset, with the tables that were already read."""
 
     _kept: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False)
+    for_next_run: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
+    """Files that a report may leave beside the tables for the next one: name -> content."""
 
     def _of_all_clusters(self, table: str | Table) -> Any:
         """Returns the table like Dataset; a small one from memory, where it is checked, and has only the rows of the

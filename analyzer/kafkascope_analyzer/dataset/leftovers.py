@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from kafkascope_analyzer.dataset.manifest import (
+    COUNTS_FILE,
     MANIFEST,
     MESSAGES,
     REPORT_FILE,
@@ -30,7 +31,9 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 MOST_REMOVED = 16
 """Most files that are removed at the same time: an object store takes tens of milliseconds for each."""
 _SPILLED = re.compile(r"(_spill-[0-9a-f]{12})/.+")
-_PARTIAL = re.compile(rf"\.?({'|'.join(map(re.escape, (MANIFEST, REPORT_FILE, VIEWS_FILE)))})(\.\d+)?\.partial")
+_PARTIAL = re.compile(
+    rf"\.?({'|'.join(map(re.escape, (MANIFEST, REPORT_FILE, VIEWS_FILE, COUNTS_FILE)))})(\.\d+)?\.partial"
+)
 """Pattern for a file that was not renamed to its final name: see storage.write_bytes."""
 _TABLES = "|".join(
     (

@@ -23,6 +23,8 @@ REPORT_FILE = "report.json"
 """The report, beside the tables: a rendering of them, which the manifest does not list."""
 VIEWS_FILE = "views.sql"
 """The tables and views for DuckDB, beside the tables as well."""
+COUNTS_FILE = "_report_counts.parquet"
+"""Counts of the requests in files that a later run keeps, for the next report; beside the tables as well."""
 STORIES = "stories"
 MESSAGES = "messages"
 SAVED_SCAN_FOLDER = "saved_scan"
@@ -110,6 +112,8 @@ def written_files(dataset: Path, pattern: str = "*.parquet") -> Files:
     by_table: dict[str, list[DatasetFile]] = {}
     for path in sorted(dataset.rglob(pattern)):
         relative = path.relative_to(dataset)
+        if relative.name == COUNTS_FILE:
+            continue
         table = "/".join(part for part in relative.parts[:-1] if "=" not in part)
         by_table.setdefault(table, []).append(written_file(path, relative.as_posix()))
     return {name: tuple(files) for name, files in sorted(by_table.items())}

@@ -23,6 +23,7 @@ from typing import Self
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.leftovers import find_leftovers, remove_files
 from kafkascope_analyzer.dataset.manifest import (
+    COUNTS_FILE,
     MANIFEST,
     REPORT_FILE,
     VIEWS_FILE,
@@ -36,6 +37,7 @@ from kafkascope_analyzer.dataset.place_lock import CLAIM, exclusive
 from kafkascope_analyzer.dataset.run_marks import RunMark, mark_of, runs_at_work
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.story_files import new_run_id
+from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.dataset.temporary_folders import OwnedFolder, temporary_root
 from kafkascope_parsers.errors import UsageError
 
@@ -134,9 +136,14 @@ class NewDataset:
             self._wanted = dataset.manifest.to_json().encode()
             self.storage.write_bytes(MANIFEST, self._wanted, is_new=self._former is None)
             with suppress(UsageError):  # the dataset is whole: the next run, or `kafkascope clean`, removes the rest
-                if not keeps_report:
-                    remove_files(self.storage, [REPORT_FILE, VIEWS_FILE])
+                remove_files(self.storage, self._outdated(dataset, keeps_report=keeps_report))
                 remove_leftovers(self.storage, dataset.manifest, self._temporary, [self.run_id])
+
+    def _outdated(self, dataset: Dataset, *, keeps_report: bool) -> list[str]:
+        """Returns the files beside the former tables that do not fit these tables. Counts of requests stay as long as
+        the dataset has one of the files that were there."""
+        keeps_counts = any(path.encode() in (self._former or b"") for path in dataset.files(REQUESTS.name))
+        return ([] if keeps_report else [REPORT_FILE, VIEWS_FILE]) + ([] if keeps_counts else [COUNTS_FILE])
 
     def _manifest_there(self) -> bytes | None:
         """Returns the current manifest at the place; None where there is none."""

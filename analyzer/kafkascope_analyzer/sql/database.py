@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
@@ -138,11 +138,15 @@ class Database:
         self._connection.register(name, empty_message(view))
         self._connection.execute(f'create view if not exists messages."{view}" as select * from "{name}"')
 
-    def __enter__(self) -> "Database":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def add(self, name: str, rows: Any) -> None:
+        """Makes an Arrow table or dataset known to queries by that name."""
+        self._calls.run(self._connection.register, name, rows)
 
     def close(self) -> None:
         """Closes the connection and frees its memory."""

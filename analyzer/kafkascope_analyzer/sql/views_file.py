@@ -38,7 +38,7 @@ _TABLES: dict[str, Table] = {table.stored_as: table for table in TABLES}
 
 def write_views(dataset: Dataset) -> None:
     """Writes views.sql beside the tables, whole or not at all. Raises UsageError, like Dataset.write_text."""
-    dataset.write_text(VIEWS_FILE, views_text(dataset))
+    dataset.write_beside(VIEWS_FILE, views_text(dataset).encode())
 
 
 def views_text(dataset: Dataset) -> str:

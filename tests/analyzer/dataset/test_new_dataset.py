@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.leftovers import spill_folder
-from kafkascope_analyzer.dataset.manifest import DatasetFile, Manifest
+from kafkascope_analyzer.dataset.manifest import COUNTS_FILE, DatasetFile, Manifest
 from kafkascope_analyzer.dataset.new_dataset import NewDataset, remove_leftovers
 from kafkascope_analyzer.dataset.run_marks import Owner, mark_of
 from kafkascope_analyzer.dataset.storage import Storage
@@ -274,8 +274,19 @@ def test_a_report_is_not_written_beside_another_dataset(place: Place, temporary:
     mine = Dataset.open(place.uri)
     committed(place, temporary, 2)
     with pytest.raises(UsageError, match=r"report.json was not written"):
-        mine.write_text("report.json", "{}")
+        mine.write_beside("report.json", b"{}")
     assert "report.json" not in place.files()
+
+
+def test_counts_of_requests_stay_while_one_of_their_files_does(place: Place, temporary: Path) -> None:
+    committed(place, temporary, 1)
+    first = Dataset.open(place.uri)
+    first.write_beside(COUNTS_FILE, b"counts")
+    with NewDataset(Storage.of(place.uri), temporary) as new:
+        new.commit(first)
+    assert COUNTS_FILE in place.files()
+    committed(place, temporary, 2)
+    assert COUNTS_FILE not in place.files()
 
 
 def race(uri: str, temporary: Path, value: int, results) -> None:

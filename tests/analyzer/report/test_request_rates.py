@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import ROLES
 from kafkascope_analyzer.report import html
 from kafkascope_analyzer.report.api_families import FAMILIES, family_number, role_family_number
-from kafkascope_analyzer.report.model.request_rates import N_SLOTS, RequestRates, request_rates
+from kafkascope_analyzer.report.model.request_rates import RequestRates, request_rates
 from kafkascope_analyzer.report.model.traffic import report_tables
 from kafkascope_parsers.schema.catalogue import FAMILIES as CATALOGUE_FAMILIES
 
@@ -70,10 +70,13 @@ def test_each_slot_has_the_requests_that_were_sent_in_it(leader_move: Path) -> N
 
 
 def test_slots_are_equal_and_cover_the_capture(leader_move: Path) -> None:
+    """34.7 s are 108 slots of 320 ms."""
     rates = rates_of(leader_move)
-    lengths = {slot.to_ns - slot.from_ns for slot in by_slot(rates).values()}
-    assert rates.n_slots == N_SLOTS
-    assert max(lengths) - min(lengths) <= 1
+    slots = by_slot(rates).values()
+    end_ns = max(slot.to_ns for slot in slots)
+    assert {slot.to_ns - slot.from_ns for slot in slots if slot.to_ns < end_ns} == {320_000_000}
+    assert rates.n_slots == 108
+    assert rates.slot_text == "320 ms"
     rows = requests_of(leader_move)
     assert sum(family.n for family in rates.families) == len(rows) == 5700
     assert "admin" not in {family.family for family in rates.families}, "8 responses have no request"
@@ -93,11 +96,11 @@ def test_words_and_peaks_of_a_small_dataset(dataset: Write, small: ModuleType) -
     rates = rates_of(dataset())
     counts = [(f.family, f.n, f.n_failed) for f in rates.families]
     assert counts == [("records", 5, 1), ("discovery", 1, 0), ("group", 1, 1)]
-    assert rates.slot_text == "83.3 ms"
+    assert rates.slot_text == "160 ms"
     data, _, group = rates.families
     assert group.most_p99_ms is None
-    assert group.text == "up to 12.0/s, none answered, 1 of 1 request failed"
-    assert group.slots[0].text == "12.0 requests/s, none answered, 1 of 1 request failed"
+    assert group.text == "up to 6.25/s, none answered, 1 of 1 request failed"
+    assert group.slots[0].text == "6.25 requests/s, none answered, 1 of 1 request failed"
     assert data.most_p99_ms == pytest.approx(10.0, rel=STEP)
     assert data.most_per_second == max(slot.per_second for slot in data.slots)
     assert data.slots[0].from_ns >= small.T0

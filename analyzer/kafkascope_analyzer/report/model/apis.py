@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkascope_analyzer.report.model.latency import percentiles_sql
+import pyarrow as pa
+
+from kafkascope_analyzer.report.model.broker_latency import DURATIONS
+from kafkascope_analyzer.report.model.latency import percentiles_of_steps_sql
+from kafkascope_analyzer.report.model.request_counts.count import Count
+from kafkascope_analyzer.report.model.request_counts.counts import ReportTables
 from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
@@ -46,16 +51,31 @@ class Errors:
     kinds: Annotated[tuple[ErrorKind, ...], "pairs, the most frequent first, at most 40"]
 
 
-_NAMED = "(from requests where api_name is not null)"
-"""Requests with a known API. A response whose request is not in the capture has none."""
-_APIS = f"""
-with latencies as ({percentiles_sql({"api_name": "api_name"}, "broker_us", _NAMED)}), sent as (
-    select api_name, count(*) as n, list_sort(list(distinct api_version) filter (api_version is not null)) as versions,
+# A response whose request is not in the capture has no API.
+_SENT = Count(
+    """
+    select api_name, api_version, coalesce(nullif(status, ''), 'unknown') as status, count(*) as n,
         count(*) filter (coalesce(error_code, 0) <> 0) as n_with_errors,
-        histogram(coalesce(nullif(status, ''), 'unknown')) as statuses,
-        coalesce(sum(request_bytes), 0)::bigint as request_bytes,
-        coalesce(sum(response_bytes), 0)::bigint as response_bytes
-    from {_NAMED} group by api_name
+        coalesce(sum(request_bytes), 0) as request_bytes, coalesce(sum(response_bytes), 0) as response_bytes
+    from {requests} where api_name is not null group by all""",
+    {"api_name": pa.string(), "api_version": pa.int64(), "status": pa.string()},
+    dict.fromkeys(("n", "n_with_errors", "request_bytes", "response_bytes"), ("sum", pa.int64())),
+)
+_LATENCIES = percentiles_of_steps_sql(
+    ["api_name"],
+    "select api_name, step, sum(n) as n, max(longest) as longest from {durations} "
+    "where what = 'broker' and api_name is not null group by all",
+)
+_APIS = f"""
+with latencies as ({_LATENCIES}), by_status as (
+    select api_name, map_from_entries(list((status, n) order by status)) as statuses
+    from (select api_name, status, sum(n)::ubigint as n from {{sent}} group by all) group by api_name
+), sent as (
+    select api_name, sum(n)::bigint as n,
+        list_sort(list(distinct api_version) filter (api_version is not null)) as versions,
+        sum(n_with_errors)::bigint as n_with_errors, any_value(statuses) as statuses,
+        sum(request_bytes)::bigint as request_bytes, sum(response_bytes)::bigint as response_bytes
+    from {{sent}} join by_status using (api_name) group by api_name
 )
 select sent.*, p50_us, p99_us, max_us from sent left join latencies using (api_name) order by sent.n desc, api_name
 """
@@ -66,10 +86,11 @@ from errors group by 1, 2 order by n desc, error_name, api_name
 """
 
 
-def apis(database: Database) -> tuple[Api, ...]:
+def apis(database: ReportTables) -> tuple[Api, ...]:
     """Returns each API with requests, the most frequent first: how often, in which versions, how fast, how
     many errors."""
-    return tuple(select(database, _APIS, Api))
+    query = _APIS.format(durations=database.counts.of(DURATIONS), sent=database.counts.of(_SENT))
+    return tuple(select(database, query, Api))
 
 
 def errors(database: Database) -> Errors:

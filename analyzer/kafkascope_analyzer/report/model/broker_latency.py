@@ -10,10 +10,13 @@ SYN to SYN-ACK, says how much that is.
 from dataclasses import dataclass
 from typing import Annotated
 
+import pyarrow as pa
+
 from kafkascope_analyzer.report.formatting import ADDRESS_SQL
 from kafkascope_analyzer.report.model.latency import STEP_SQL, percentiles_sql
+from kafkascope_analyzer.report.model.request_counts.count import Count
+from kafkascope_analyzer.report.model.request_counts.counts import ReportTables
 from kafkascope_analyzer.report.rows import select
-from kafkascope_analyzer.sql.database import Database
 
 MOST_PAIRS = 500
 """Most pairs of API and broker in report.json, those with the most requests."""
@@ -67,15 +70,13 @@ _SERVER = {
     "address": f"case when node_id is null then {ADDRESS_SQL.format(ip='server_ip', port='server_port')} end",
 }
 """Names a broker by its node id, or by its address where the node id is not known."""
-_PAIR = {"api_name": "coalesce(nullif(api_name, ''), '?')", **_SERVER}
-_ANSWERED = "from requests where broker_us is not null and decoded_by is distinct from 'tls_lengths'"
-"""Answered requests without encrypted ones: it is not known which of those a broker holds on purpose."""
 _NETWORK = """(coalesce(coalesce(request_last_ns, ts_ns) - ts_ns
     + coalesce(response_last_ns, response_ns) - response_ns, 0) // 1000)"""
 
 
-_NAMES = ", ".join(_PAIR)
-_NAMED = ", ".join(f"{expression} as {name}" for name, expression in _PAIR.items())
+_NAMES = ", ".join(("api_name", *_SERVER))
+_KEYS = f"{_NAMES}, is_encrypted"
+_SERVER_NAMES = ", ".join(f"{expression} as {name}" for name, expression in _SERVER.items())
 _STEPS = {name: STEP_SQL.format(us=f"{name}_us") for name in ("broker", "queued", "network")}
 
 
@@ -91,20 +92,40 @@ def _percentile(share: int) -> str:
 
 
 # One query for all durations, because to read the requests takes longer than to count them.
-_PAIRS = f"""
-with durations as (
-    select {_NAMED}, broker_us::bigint as broker_us, queued_us::bigint as queued_us, {_NETWORK}::bigint as network_us
-    {_ANSWERED}
-), counted as materialized (
-    select {_NAMES}, {_joined("{step} as {name}")}, max(broker_us) as longest, count(*) as n
-    from durations group by grouping sets ({_joined(f"({_NAMES}, {{name}})")})
-), steps as (
-    {
-    _joined(
-        f"select {_NAMES}, '{{name}}' as what, {{name}} as step, n, longest from counted where {{name}} is not null",
-        " union all ",
+DURATIONS = Count(
+    f"""
+    with durations as (
+        select api_name, {_SERVER_NAMES}, decoded_by is not distinct from 'tls_lengths' as is_encrypted,
+            broker_us::bigint as broker_us, queued_us::bigint as queued_us, {_NETWORK}::bigint as network_us
+        from {{requests}} where broker_us is not null
+    ), counted as materialized (
+        select {_KEYS}, {_joined("{step} as {name}")}, max(broker_us) as longest, count(*) as n
+        from durations group by grouping sets ({_joined(f"({_KEYS}, {{name}})")})
     )
-}
+    {
+        _joined(
+            f"select {_KEYS}, '{{name}}' as what, {{name}} as step, n, longest from counted where {{name}} is not null",
+            " union all ",
+        )
+    }""",
+    {
+        "api_name": pa.string(),
+        "node_id": pa.int64(),
+        "address": pa.string(),
+        "is_encrypted": pa.bool_(),
+        "what": pa.string(),
+        "step": pa.int64(),
+    },
+    {"n": ("sum", pa.int64()), "longest": ("max", pa.int64())},
+)
+"""Answered requests by how long they took at the broker, before it and in the network, by API and server. longest: the
+longest time at the broker."""
+# Without encrypted requests: it is not known which of those a broker holds on purpose.
+_PAIRS = f"""
+with steps as (
+    select coalesce(nullif(api_name, ''), '?') as api_name, node_id, address, what, step, sum(n) as n,
+        max(longest) as longest
+    from {{durations}} where not is_encrypted group by all
 ), ranked as (
     select *, sum(n) over (partition by {_NAMES}, what order by step) as n_up_to,
         sum(n) over (partition by {_NAMES}, what) as n_all
@@ -120,10 +141,10 @@ from ({percentiles_sql(_SERVER, "handshake_us", "(from connections where protoco
 """
 
 
-def broker_latency(database: Database) -> BrokerLatency:
+def broker_latency(database: ReportTables) -> BrokerLatency:
     """Returns round trips by broker, and the pairs of API and broker, those with most requests first."""
     brokers = select(database, _ROUND_TRIPS, RoundTrip)
     brokers.sort(key=lambda row: (row.node_id is None, row.node_id or 0, row.address or ""))
-    listed = select(database, _PAIRS, LatencyPair)
+    listed = select(database, _PAIRS.format(durations=database.counts.of(DURATIONS)), LatencyPair)
     listed.sort(key=lambda row: (-row.n, row.api_name, row.node_id or -1, row.address or ""))
     return BrokerLatency(tuple(brokers[:MOST_PAIRS]), len(listed), tuple(listed[:MOST_PAIRS]))

@@ -8,8 +8,11 @@ batches were read (`--record-batches`).
 from dataclasses import dataclass
 from typing import Annotated
 
+import pyarrow as pa
+
+from kafkascope_analyzer.report.model.request_counts.count import Count
+from kafkascope_analyzer.report.model.request_counts.counts import ReportTables
 from kafkascope_analyzer.report.rows import grouped, select
-from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 
 MOST_CLIENTS = 200
@@ -105,18 +108,47 @@ class _Codec:
     n: int
 
 
-_SUMS = """{{
-    'n': count(*) filter ({which}), 'n_records': (sum(n_records) filter ({which}))::bigint,
-    'record_bytes': (sum(record_bytes) filter ({which}))::bigint,
-    'n_partitions': (sum(n_partitions) filter ({which}))::bigint,
-    'n_empty': count(*) filter ({which} and coalesce(n_records, 0) = 0)}}"""
+_SETTINGS = ("acks", "max_wait_ms", "min_bytes")
+_NUMBERS = ("n", "n_records", "record_bytes", "n_partitions", "n_empty")
+# Requests of clients, without followers' fetches.
+_SENT = Count(
+    f"""
+    select client_ip, client_id, api_key, {", ".join(_SETTINGS)}, count(*) as n,
+        coalesce(sum(n_records), 0) as n_records, coalesce(sum(record_bytes), 0) as record_bytes,
+        coalesce(sum(n_partitions), 0) as n_partitions, count(*) filter (coalesce(n_records, 0) = 0) as n_empty
+    from {{requests}} where coalesce(replica_id, -1) < 0 group by all""",
+    {"client_ip": pa.string(), "client_id": pa.string(), **dict.fromkeys(("api_key", *_SETTINGS), pa.int64())},
+    dict.fromkeys(_NUMBERS, ("sum", pa.int64())),
+)
+
+
+def _sums_sql(which: str) -> str:
+    """Returns SQL for the numbers of the requests of some APIs."""
+    return ", ".join(f"'{name}': (sum({name}) filter ({which}))::bigint" for name in _NUMBERS)
+
+
+def _used_sql(setting: str) -> str:
+    """Returns the query for the number of each client's requests by the value of a setting."""
+    return f"""
+    select client_ip, client_id, map_from_entries(list(({setting}, n) order by {setting})) as {setting} from (
+        select client_ip, client_id, {setting}, sum(n)::bigint as n
+        from {{sent}} where {setting} is not null group by all
+    ) group by all"""
+
+
+def _of_client(table: str) -> str:
+    return " and ".join(f"{table}.{name} is not distinct from clients.{name}" for name in ("client_ip", "client_id"))
+
+
 _REQUESTS = f"""
-select client_ip, client_id, count(*) as n, {_SUMS.format(which=f"api_key = {PRODUCE}")} as produce,
-    {_SUMS.format(which=f"api_key in ({FETCH}, {SHARE_FETCH})")} as fetch,
-    histogram(acks) as acks, histogram(max_wait_ms) as max_wait_ms, histogram(min_bytes) as min_bytes
-from requests where coalesce(replica_id, -1) < 0 group by client_ip, client_id
+with clients as (
+    select client_ip, client_id, sum(n)::bigint as n, {{{{{_sums_sql(f"api_key = {PRODUCE}")}}}}} as produce,
+        {{{{{_sums_sql(f"api_key in ({FETCH}, {SHARE_FETCH})")}}}}} as fetch
+    from {{sent}} group by client_ip, client_id
+), {", ".join(f"of_{name} as ({_used_sql(name)})" for name in _SETTINGS)}
+select clients.*, {", ".join(_SETTINGS)} from clients
+{" ".join(f"left join of_{name} on {_of_client(f'of_{name}')}" for name in _SETTINGS)}
 """
-"""Requests of clients, without followers' fetches."""
 _CODECS = f"""
 select client_ip, client_ids[1] as client_id, coalesce(nullif(codec, ''), 'unknown') as codec, count(*) as n
 from record_batches join connections using (conn_id) where api_key = {PRODUCE} and control is null
@@ -124,13 +156,13 @@ group by all order by codec
 """
 
 
-def client_traffic(database: Database) -> AllClientTraffic:
+def client_traffic(database: ReportTables) -> AllClientTraffic:
     """Returns clients by the bytes of records that they sent and received. `codecs_known` says whether compression was
     read."""
     codecs = grouped(select(database, _CODECS, _Codec), lambda row: (row.client_ip, row.client_id))
     found = [
         _traffic(row, {one.codec: one.n for one in codecs.get((row.client_ip, row.client_id), ())})
-        for row in select(database, _REQUESTS, _Client)
+        for row in select(database, _REQUESTS.format(sent=database.counts.of(_SENT)), _Client)
     ]
     listed = [traffic for traffic in found if traffic.produce or traffic.fetch]
     listed.sort(key=lambda row: (-row.record_bytes, str(row.client_ip), str(row.client_id)))

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.kept_tables import kept
+from kafkascope_analyzer.dataset.kept_tables import KeptTables, kept
 from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
@@ -195,5 +195,9 @@ def _what(client_ids: Sequence[str], astray: Sequence[str]) -> str:
 
 
 def write_report(dataset: Dataset, model: Report | ClusterReports) -> None:
-    """Writes the model as report.json beside the tables, whole or not at all. Raises UsageError."""
-    dataset.write_text(REPORT_FILE, to_json(model))
+    """Writes the model as report.json beside the tables, whole or not at all, and what the next report can use. Raises
+    UsageError."""
+    dataset.write_beside(REPORT_FILE, to_json(model).encode())
+    if isinstance(dataset, KeptTables):
+        for name, content in dataset.for_next_run.items():
+            dataset.write_beside(name, content)

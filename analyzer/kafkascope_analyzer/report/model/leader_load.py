@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+import pyarrow as pa
+
 from kafkascope_analyzer.report.model.cluster import MOST_BROKERS
+from kafkascope_analyzer.report.model.request_counts.count import Count
+from kafkascope_analyzer.report.model.request_counts.counts import ReportTables
 from kafkascope_analyzer.report.rows import select
-from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 
 
@@ -37,6 +40,22 @@ class Leaders:
     listed: Annotated[tuple[LeaderLoad, ...], "brokers by node id, at most 200"]
 
 
+_SENT = Count(
+    f"""
+    select node_id, api_key = {PRODUCE} as is_produce, count(*) as n, coalesce(sum(record_bytes), 0) as record_bytes,
+        coalesce(sum(n_records), 0) as n_records
+    from {{requests}}
+    where api_key in ({PRODUCE}, {FETCH}, {SHARE_FETCH}) and node_id is not null and coalesce(replica_id, -1) < 0
+    group by all""",
+    {"node_id": pa.int64(), "is_produce": pa.bool_()},
+    dict.fromkeys(("n", "record_bytes", "n_records"), ("sum", pa.int64())),
+)
+
+
+def _sum(name: str, which: str) -> str:
+    return f"coalesce(sum({name}) filter ({which}), 0)::bigint"
+
+
 _LOAD = f"""
 with led as (
     select node_id, count(distinct subject) as n_led
@@ -44,21 +63,17 @@ with led as (
     where role = 'partition_leader' and verdict = 'confirmed' and subject <> '' group by node_id
 )
 select node_id, coalesce(any_value(n_led), 0) as n_partitions,
-    count(*) filter (api_key = {PRODUCE}) as n_produce,
-    coalesce(sum(record_bytes) filter (api_key = {PRODUCE}), 0)::bigint as produce_bytes,
-    coalesce(sum(n_records) filter (api_key = {PRODUCE}), 0)::bigint as produce_records,
-    count(*) filter (api_key <> {PRODUCE}) as n_fetch,
-    coalesce(sum(record_bytes) filter (api_key <> {PRODUCE}), 0)::bigint as fetch_bytes,
-    coalesce(sum(n_records) filter (api_key <> {PRODUCE}), 0)::bigint as fetch_records
-from requests left join led using (node_id)
-where api_key in ({PRODUCE}, {FETCH}, {SHARE_FETCH}) and node_id is not null and coalesce(replica_id, -1) < 0
-group by node_id order by node_id
+    {_sum("n", "is_produce")} as n_produce, {_sum("record_bytes", "is_produce")} as produce_bytes,
+    {_sum("n_records", "is_produce")} as produce_records,
+    {_sum("n", "not is_produce")} as n_fetch, {_sum("record_bytes", "not is_produce")} as fetch_bytes,
+    {_sum("n_records", "not is_produce")} as fetch_records
+from {{sent}} left join led using (node_id) group by node_id order by node_id
 """
 
 
-def leader_load(database: Database) -> Leaders:
+def leader_load(database: ReportTables) -> Leaders:
     """Returns the brokers by node id; no skew with fewer than two leaders."""
-    listed = select(database, _LOAD, LeaderLoad)
+    listed = select(database, _LOAD.format(sent=database.counts.of(_SENT)), LeaderLoad)
     loads = [row.n_bytes for row in listed]
     is_shared = len(loads) > 1 and sum(loads) > 0
     skew = 100 * max(loads) * len(loads) // sum(loads) / 100 if is_shared else None

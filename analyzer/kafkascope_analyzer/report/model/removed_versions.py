@@ -5,8 +5,11 @@ upgraded.
 from dataclasses import dataclass
 from typing import Annotated
 
+import pyarrow as pa
+
+from kafkascope_analyzer.report.model.request_counts.count import Count
+from kafkascope_analyzer.report.model.request_counts.counts import ReportTables
 from kafkascope_analyzer.report.rows import select
-from kafkascope_analyzer.sql.database import Database
 
 MOST_USES = 200
 
@@ -37,13 +40,28 @@ class RemovedVersions:
     listed: Annotated[tuple[RemovedUse, ...], "uses, the most frequent first, at most 200"]
 
 
-_USES = """
-with all_uses as (
+_USED = Count(
+    """
     select client_ip, client_id, api_key, api_name, api_version, count(*) as n, min(ts_ns) as first_ns,
         max(ts_ns) as last_ns, min(conn_id) as conn_id
-    from requests group by all
-), uses as (
-    select u.*, lowest_in_4_0 from all_uses u join api_versions v using (api_key, api_version) where not v.in_4_0
+    from {requests} group by all""",
+    {
+        "client_ip": pa.string(),
+        "client_id": pa.string(),
+        "api_key": pa.int64(),
+        "api_name": pa.string(),
+        "api_version": pa.int64(),
+    },
+    {
+        "n": ("sum", pa.int64()),
+        "first_ns": ("min", pa.int64()),
+        "last_ns": ("max", pa.int64()),
+        "conn_id": ("min", pa.string()),
+    },
+)
+_USES = """
+with uses as (
+    select u.*, lowest_in_4_0 from {used} u join api_versions v using (api_key, api_version) where not v.in_4_0
 )
 select u.* exclude (conn_id), software_name, software_version from uses u left join connections using (conn_id)
 order by n desc, {order}
@@ -51,11 +69,11 @@ order by n desc, {order}
 _ORDER = ("client_ip", "client_id", "api_key", "api_name", "api_version")
 
 
-def removed_versions(database: Database) -> RemovedVersions:
+def removed_versions(database: ReportTables) -> RemovedVersions:
     """Returns uses by client, API and version, the most frequent first, each with the lowest version that 4.0 has.
 
     ApiVersions v0 is left out: every client may fall back to it, and 4.0 answers it.
     """
     order = ", ".join(f"coalesce(u.{column}::varchar, 'None')" for column in _ORDER)
-    uses = select(database, _USES.format(order=order), RemovedUse)
+    uses = select(database, _USES.format(order=order, used=database.counts.of(_USED)), RemovedUse)
     return RemovedVersions(len(uses), sum(use.n for use in uses), tuple(uses[:MOST_USES]))

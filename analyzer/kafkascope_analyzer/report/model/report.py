@@ -89,6 +89,7 @@ def report_model(dataset: Dataset) -> Report:
             "security": lambda: security(database),
         }
         made = sections(failed, Report, made_by)
+        database.counts.keep()
     rows = failed_rows([*dataset.manifest.failed_parts, *failed.taken()])
     return Report(
         **{**arguments_of(traffic), "failed_parts": rows},

@@ -1,8 +1,8 @@
 """Rate and latency of the requests of each family of APIs over the capture.
 
-The capture's time is divided into N_SLOTS equal slots; a request belongs to the slot in which it was sent, so that the
-latency of a request that waited for a broker to come back shows where it began to wait. Every request of the table
-counts; a response whose request is not in the capture does not. DuckDB counts latencies in steps of at most 0.8 %
+The capture's time is divided into slots (request_counts.slots); a request belongs to the slot in which it was sent, so
+that the latency of a request that waited for a broker to come back shows where it began to wait. Every request of the
+table counts; a response whose request is not in the capture does not. DuckDB counts latencies in steps of at most 0.8 %
 (model.latency has the same), so that its memory grows with families and slots, not with requests, and the same dataset
 gives the same numbers.
 """
@@ -11,29 +11,30 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkascope_analyzer.dataset.table_rows import capture_span
+import pyarrow as pa
+
 from kafkascope_analyzer.report.api_families import FAMILIES, OTHER, family_numbers
 from kafkascope_analyzer.report.formatting import NS_PER_S, clock, count, span
 from kafkascope_analyzer.report.model.latency import STEP_SQL
-from kafkascope_analyzer.sql.database import Database
+from kafkascope_analyzer.report.model.request_counts.count import SLOT, Count
+from kafkascope_analyzer.report.model.request_counts.counts import ReportTables
 
-N_SLOTS = 120
-LEAST_SPAN_NS = N_SLOTS * 10_000_000
-"""Shortest span that is divided into slots: shorter captures have slots of 10 ms too, because the rate of a few
-requests in less time means nothing."""
-# Encrypted requests belong to no known family. Requests are counted before the join, because DuckDB expects one row of
-# an Arrow table, and would hold all requests in memory to look up their families.
+# Encrypted requests belong to no known family.
+_SENT = Count(
+    f"""
+    with sent as (
+        select api_name, {{slot}} as {SLOT}, {STEP_SQL.format(us="broker_us")} as us,
+            coalesce(error_code, 0) <> 0 or coalesce(status, '') = 'unanswered' as failed
+        from {{requests}} where coalesce(status, '') <> 'orphan_response' and decoded_by is distinct from 'tls_lengths'
+    )
+    select api_name, {SLOT}, us, count(*) as n, count(*) filter (failed) as n_failed from sent group by all""",
+    {"api_name": pa.string(), SLOT: pa.int64(), "us": pa.int64()},
+    {"n": ("sum", pa.int64()), "n_failed": ("sum", pa.int64())},
+)
 _QUERY = """
-with sent as (
-    select api_name, {step} as us,
-        least({n_slots} - 1, greatest(0, ts_ns - {start_ns})::hugeint * {n_slots} // {span_ns}) as slot,
-        coalesce(error_code, 0) <> 0 or coalesce(status, '') = 'unanswered' as failed
-    from requests where coalesce(status, '') <> 'orphan_response' and decoded_by is distinct from 'tls_lengths'
-), by_api as (
-    select api_name, slot, us, count(*) as n, count(*) filter (failed) as n_failed from sent group by all
-), steps as (
-    select coalesce(family, {other}) as family, slot, us, sum(n) as n, sum(n_failed) as n_failed
-    from by_api left join (values {families}) as families(api_name, family) using (api_name) group by all
+with steps as (
+    select coalesce(family, {other}) as family, {slot} as slot, us, sum(n) as n, sum(n_failed) as n_failed
+    from {sent} left join (values {families}) as families(api_name, family) using (api_name) group by all
 ), ranked as (
     select *, sum(n) over (partition by family, slot order by us nulls last) as n_up_to,
         sum(case when us is not null then n end) over (partition by family, slot) as n_answered
@@ -80,35 +81,32 @@ class FamilyRates:
 class RequestRates:
     """Requests over the capture, by family of APIs."""
 
-    n_slots: Annotated[int, "equal slots into which the capture is divided"]
+    n_slots: Annotated[int, "slots into which the capture is divided: equal ones, but the last goes on to its end"]
     slot_text: Annotated[str, "length of each slot"]
     families: Annotated[tuple[FamilyRates, ...], "families with requests"]
 
 
-def request_rates(database: Database) -> RequestRates:
+def request_rates(database: ReportTables) -> RequestRates:
     """Returns rates and latencies by family and slot. Raises UsageError where the table requests cannot be read."""
-    start_ns, end_ns = capture_span(database.dataset)
-    span_ns = max(end_ns - start_ns + 1, LEAST_SPAN_NS)
+    slots = database.counts.slots
     found: dict[int, list[RateSlot]] = defaultdict(list)
     query = _QUERY.format(
         families=", ".join(f"('{api}', {number})" for api, number in sorted(family_numbers().items())),
         other=OTHER,
-        n_slots=N_SLOTS,
-        start_ns=start_ns,
-        span_ns=span_ns,
-        step=STEP_SQL.format(us="broker_us"),
+        slot=slots.number_sql(SLOT),
+        sent=database.counts.of(_SENT),
     )
     for family, slot, n, n_failed, p99_us in database.query(query)[1]:
-        begin, end = (start_ns + span_ns * number // N_SLOTS for number in (slot, slot + 1))
-        when = f"{clock(begin - start_ns)} to {clock(end - start_ns)}"
-        per_second = round(n * N_SLOTS * NS_PER_S / span_ns, 3)
+        begin, end = slots.times(slot)
+        when = f"{clock(begin - slots.start_ns)} to {clock(end - slots.start_ns)}"
+        per_second = round(n * NS_PER_S / (end - begin), 3)
         p99_ms = None if p99_us is None else p99_us / 1000
         text = _text(f"{_rate(per_second)} requests/s", p99_us, n, n_failed)
         found[family].append(RateSlot(begin, end, n, n_failed, per_second, p99_ms, when, text))
     families = tuple(_family(number, tuple(found[number])) for number in sorted(found))
     return RequestRates(
-        n_slots=N_SLOTS,
-        slot_text=span(span_ns // N_SLOTS // 1000),
+        n_slots=slots.n,
+        slot_text=span(slots.length_ns // 1000),
         families=families,
     )
 

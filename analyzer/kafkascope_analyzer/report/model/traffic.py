@@ -32,8 +32,9 @@ from kafkascope_analyzer.report.model.cluster import Cluster, cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, data_quality
 from kafkascope_analyzer.report.model.failed_sections import FailedPartRow, failed_rows, sections
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
+from kafkascope_analyzer.report.model.request_counts.counts import ReportTables
 from kafkascope_analyzer.report.plain import arguments_of
-from kafkascope_analyzer.sql.database import Database, WorkMemory
+from kafkascope_analyzer.sql.database import WorkMemory
 from kafkascope_spark.stories.tables import CLIENTS, PARTITION_FLOW, STALLS, TRANSACTIONS
 
 REPORT_VERSION = 1
@@ -74,12 +75,12 @@ class Info(Traffic):
 
 
 @contextmanager
-def report_tables(dataset: Dataset) -> Iterator[Database]:
+def report_tables(dataset: Dataset) -> Iterator[ReportTables]:
     """Opens the tables that sections of the report query. Raises UsageError where the system's folder for
     temporary files cannot be written."""
     with (
         temporary_folder("report") as scratch,
-        Database(dataset, tables=_TABLES, memory=WorkMemory(_MEMORY, scratch, _THREADS)) as database,
+        ReportTables(dataset, _TABLES, WorkMemory(_MEMORY, scratch, _THREADS)) as database,
     ):
         yield database
 
@@ -97,7 +98,7 @@ def info_model(dataset: Dataset) -> Info:
         return Info(**arguments_of(traffic_of(database, FailedParts())), ledger=full_ledger(database))
 
 
-def traffic_of(database: Database, failed_parts: FailedParts) -> Traffic:
+def traffic_of(database: ReportTables, failed_parts: FailedParts) -> Traffic:
     """Returns the part of the report that comes from the tables of `ingest`, from open tables. failed_parts: collects
     sections that cannot be made."""
     read = capture(database)

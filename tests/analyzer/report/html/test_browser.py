@@ -434,7 +434,7 @@ def test_rates_by_api_group_are_read_with_the_keyboard_the_pointer_and_as_a_tabl
     first = rates["records"]["slots"][0]
     sent = rows_of(leader_move, "requests", ["api_name", "ts_ns"])
     n = sum(r["api_name"] in ("Produce", "Fetch", "ListOffsets") and r["ts_ns"] < first["to_ns"] for r in sent)
-    assert cells[0][1:] == ["00:00.000 to 00:00.289", str(n), "", first["text"]]
+    assert cells[0][1:] == ["00:00.000 to 00:00.320", str(n), "", first["text"]]
     assert found.complaints == []
 
 
