@@ -21,6 +21,7 @@ from kafkascope_analyzer.resolve.cut_at_uncovered import cut_waits
 from kafkascope_analyzer.resolve.servers.client_silences import gather_silences
 from kafkascope_analyzer.resolve.servers.closed_windows import closed_windows
 from kafkascope_analyzer.resolve.servers.delays import delay_rows
+from kafkascope_analyzer.resolve.servers.given_up import with_given_up
 from kafkascope_analyzer.resolve.servers.host_silences import host_silence_rows
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import loss_rows
@@ -74,7 +75,7 @@ def gather_server_rows(
     waits = cut_waits(gather_waits(hosts, activity.first_payload_ns, closed), uncovered)
     waits = with_slow_responses(waits, hosts, _last_packets(hosts, activity.contacts.last_ns))
     absent = host_silence_rows(waits, activity.gaps(activity.of_hosts.runs()), hosts)
-    waits = _of_interest(waits, activity, hosts)
+    waits = _of_interest(with_given_up(waits, hosts, activity.capture_ns[1]), activity, hosts)
     lost = lost_connections(hosts, activity.first_payload_ns)
     windows = _windows(waits, lost, activity)
     concerned = np.zeros(len(hosts.pair_server), np.bool_)

@@ -263,9 +263,13 @@ class ServerWait(Event):
     last_ns: Annotated[int, "last packet that required an answer"]
     last_packet_no: Annotated[int | None, "packet at that time"]
     due_ns: Annotated[int, "time at which an answer was due"]
-    until_ns: Annotated[int | None, "time of the packet that ended the wait; null where none did"]
-    until_packet_no: Annotated[int | None, "packet at that time"]
-    ended_by: Annotated[str, "kind of the packet that ended the wait"]
+    until_ns: Annotated[int | None, "time at which the wait ended; null where it was open at the end of the capture"]
+    until_packet_no: Annotated[int | None, "packet at that time; null where the host has given up without one"]
+    ended_by: Annotated[
+        str,
+        "kind of the packet that ended the wait; `gave_up` where the host ended it, or where its connection had no "
+        "more packets for longer than TCP pauses between its attempts; `open` where it lasted to the end",
+    ]
 
     @property
     def part_ns(self) -> int:
