@@ -33,6 +33,7 @@ from kafkascope_analyzer.read.reading import ReadSoFar, ToRead
 from kafkascope_analyzer.read.series import first_packet, in_time_order
 from kafkascope_analyzer.read.source import digest_of
 from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW
+from kafkascope_analyzer.resolve.servers.add_up import SAVED_SERVERS
 from kafkascope_analyzer.resolve.tables.finished_files import OPEN_PART, EarlierFiles
 from kafkascope_analyzer.resolve.tables.request_sums import SAVED_SUMS
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
@@ -59,8 +60,8 @@ class SavedScans:
             list(pool.map(lambda file: self._fetch(file, spill), chosen))
 
     def fetch_reading(self, spill: Path) -> ReadSoFar:
-        """Fetches the files that belong to no bucket: the counts of flow, and the state of the reading, which is
-        loaded."""
+        """Fetches the files that belong to no bucket: the counts of flow, the sums of servers, and the state of the
+        reading, which is loaded."""
         for file in self.files:
             if _bucket_of(file) is None:
                 self._fetch(file, spill)
@@ -221,7 +222,7 @@ def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
     assert isinstance(plan.to_read, ToRead)  # capture points cannot be appended
     save_state(new.spill / _SAVED_READING, plan.to_read.before)
     earlier = {} if plan.saved is None else plan.saved.settled()
-    of_all = [new.spill / name for name in (_SAVED_READING, SAVED_FLOW)]
+    of_all = [new.spill / name for name in (_SAVED_READING, SAVED_FLOW, SAVED_SERVERS)]
     files = {"": [file for file in of_all if file.exists()]}
     for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
         sums = state.with_name(SAVED_SUMS)

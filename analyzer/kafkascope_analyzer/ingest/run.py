@@ -34,7 +34,6 @@ from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.resolve.cluster.clusters_table import clusters_table
-from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW
 from kafkascope_analyzer.resolve.learned import Learned, learn
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles
@@ -202,9 +201,9 @@ def _learn(run: _Run, engine: Engine, scanned: Scanned) -> Learned:
     """Gathers the facts from all buckets that the second pass over each bucket needs."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
     spans = [span for capture in scanned.captures for span in capture.spans]
-    saved_flow = run.new.spill / SAVED_FLOW if run.options.append else None
+    saved = run.new.spill if run.options.append else None
     names = _names(run, scanned.captures)
-    return learn(spills, names, engine.run, spans, scanned.network_times, saved_flow)
+    return learn(spills, names, engine.run, spans, scanned.network_times, saved)
 
 
 def _write(run: _Run, table: Table, content: pa.Table) -> int:

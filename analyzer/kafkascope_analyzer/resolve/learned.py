@@ -19,7 +19,8 @@ from kafkascope_analyzer.resolve.cluster.learn import learn_cluster, note_answer
 from kafkascope_analyzer.resolve.cluster.membership import ClusterName, Membership, find_clusters
 from kafkascope_analyzer.resolve.cluster.split_spill import split_spill
 from kafkascope_analyzer.resolve.find_uncovered import uncovered_of_spills
-from kafkascope_analyzer.resolve.flow.checkpoint import forget_flow
+from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW, forget_flow
+from kafkascope_analyzer.resolve.servers.add_up import SAVED_SERVERS
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
 from kafkascope_analyzer.resolve.tasks import RunTasks
 
@@ -73,25 +74,28 @@ def learn(
     run: RunTasks,
     files: Sequence[tuple[int, int]] = (),
     network_times: pa.Table | None = None,
-    saved_flow: Path | None = None,
+    saved: Path | None = None,
 ) -> Learned:
     """Gathers the facts from the spills of all buckets.
 
     names: names of hosts from the user and the files; DNS answers are added. run: runs tasks over the spills. files:
     times of the first and last packet of each file, or of each of its spans between leaps of the clock. network_times:
-    network_times.NETWORK_TIMES where there were several capture points. saved_flow: the file of the counts of flow
-    (flow.checkpoint) of a run to which captures are appended; they are kept while there is one cluster.
+    network_times.NETWORK_TIMES where there were several capture points. saved: the folder of the counts of flow
+    (flow.checkpoint) and the sums of servers (servers.add_up) of a run to which captures are appended; they are kept
+    while there is one cluster.
     """
     note_answers(spills, names)
     uncovered = uncovered_of_spills(files, spills)
     membership = find_clusters(spills, names)
     if len(membership.clusters) != 1:
-        forget_flow(saved_flow, spills)
-        saved_flow = None
+        if saved is not None:
+            (saved / SAVED_SERVERS).unlink(missing_ok=True)
+        forget_flow(None if saved is None else saved / SAVED_FLOW, spills)
+        saved = None
     found = []
     for named, parts in zip(membership.clusters, _divided(membership), strict=True):
         cluster = learn_cluster(list(parts.values()), names)
-        shared = gather_shared_facts(list(parts.values()), cluster, run, uncovered, saved_flow)
+        shared = gather_shared_facts(list(parts.values()), cluster, run, uncovered, saved)
         found.append(ClusterFacts(named, parts, cluster, replace(shared, network_times=network_times)))
     return Learned(membership, found, uncovered)
 

@@ -18,6 +18,7 @@ from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_analyzer.resolve.cluster.claims import gather_claims
 from kafkascope_analyzer.resolve.connections.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.cut_at_uncovered import without_unknown_idle
+from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW
 from kafkascope_analyzer.resolve.flow.claimed_waits import claimed_waits
 from kafkascope_analyzer.resolve.flow.facts import FlowWork, Reader, gather_flow
 from kafkascope_analyzer.resolve.flow.fetch_facts import FetchRunEnds, fetch_runs, sorted_runs
@@ -27,6 +28,7 @@ from kafkascope_analyzer.resolve.groups.lag import LagPoints, lag_points, last_c
 from kafkascope_analyzer.resolve.requests.failure_times import FailureTimes, failure_times, with_codes
 from kafkascope_analyzer.resolve.requests.partition_failures import PartitionFailures, partition_failures
 from kafkascope_analyzer.resolve.servers.activity import gather_server_rows
+from kafkascope_analyzer.resolve.servers.add_up import SAVED_SERVERS, SumWork
 from kafkascope_analyzer.resolve.servers.hosts import CONTACT_COLUMNS
 from kafkascope_analyzer.resolve.servers.rows import ServerRows
 from kafkascope_analyzer.resolve.tasks import RunTasks
@@ -85,10 +87,11 @@ def gather_shared_facts(
     cluster: Cluster,
     run: RunTasks,
     uncovered: Uncovered = NOTHING_UNCOVERED,
-    saved_flow: Path | None = None,
+    saved: Path | None = None,
 ) -> SharedFacts:
     """Gathers the facts from the spills of the buckets, which belong to one cluster. cluster: has the names of topics;
-    run: runs tasks over the spills; uncovered: the times that no file covers; saved_flow: as in FlowWork."""
+    run: runs tasks over the spills; uncovered: the times that no file covers; saved: the folder of what
+    earlier runs have added up; None where nothing is saved."""
     found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
     connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
     connections = {spill: without_unknown_idle(rows, uncovered) for spill, rows in connections.items()}
@@ -98,6 +101,7 @@ def gather_shared_facts(
     )
     unanswered = _with_clients(connections, UNANSWERED_PARTITIONS)
     clocks = producer_clocks(connections)
+    saved_flow, saved_servers = (None if saved is None else saved / name for name in (SAVED_FLOW, SAVED_SERVERS))
     work = FlowWork(run, _readers(connections, cluster.topics), saved_flow)
     flow = gather_flow(connections, cluster.topics, clocks, work)
     claims = gather_claims(connections, cluster.encrypted)
@@ -111,7 +115,7 @@ def gather_shared_facts(
         lag_points([lag for lag, _ in flow.tables]),
         sorted_runs([runs for _, runs in flow.tables]),
         pa.concat_tables(waits),
-        gather_server_rows(connections, cluster, uncovered, offsets, claims),
+        gather_server_rows(connections, cluster, uncovered, offsets, claims, SumWork(run, saved_servers)),
         claims,
         flow.slice_ns,
         flow.n_left_out,

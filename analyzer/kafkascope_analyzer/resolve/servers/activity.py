@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.cut_at_uncovered import cut_waits
+from kafkascope_analyzer.resolve.servers.add_up import SumWork, add_up
+from kafkascope_analyzer.resolve.servers.bucket_hosts import bucket_hosts
+from kafkascope_analyzer.resolve.servers.cells import slices_of
 from kafkascope_analyzer.resolve.servers.client_silences import gather_silences
 from kafkascope_analyzer.resolve.servers.closed_windows import closed_windows
 from kafkascope_analyzer.resolve.servers.delays import delay_rows
@@ -26,13 +29,16 @@ from kafkascope_analyzer.resolve.servers.host_silences import host_silence_rows
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import loss_rows
 from kafkascope_analyzer.resolve.servers.lost_flows import lost_flow_rows
+from kafkascope_analyzer.resolve.servers.quiet_clients import client_numbers
 from kafkascope_analyzer.resolve.servers.raised_ack_times import raised_rows
 from kafkascope_analyzer.resolve.servers.rows import ServerRows, first_connections, host_rows, sign_rows
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, RunUnion, first_ending_after, united
-from kafkascope_analyzer.resolve.servers.slow_hosts import slow_host_rows
+from kafkascope_analyzer.resolve.servers.slow_hosts import Clients, slow_host_rows
 from kafkascope_analyzer.resolve.servers.slow_responses import with_slow_responses
-from kafkascope_analyzer.resolve.servers.slowness import slow_rows
-from kafkascope_analyzer.resolve.servers.spilled_runs import LAYERS, Activity, spilled_runs
+from kafkascope_analyzer.resolve.servers.slowness import Processes, slow_rows
+from kafkascope_analyzer.resolve.servers.spilled_runs import LAYERS, spilled_runs
+from kafkascope_analyzer.resolve.servers.sums import SlicesOf
+from kafkascope_analyzer.resolve.servers.totals import Activity, capture_of, cells_of, held_up
 from kafkascope_analyzer.resolve.servers.waits import (
     DELIVERY,
     WINDOW,
@@ -57,7 +63,12 @@ server; of all servers of the process; and, of a process with several servers, t
 
 
 def gather_server_rows(
-    connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered, clocks: pa.Array, claims: pa.Table
+    connections: Mapping[Path, pa.Table],
+    cluster: Cluster,
+    uncovered: Uncovered,
+    clocks: pa.Array,
+    claims: pa.Table,
+    work: SumWork,
 ) -> ServerRows:
     """Returns the rows of all servers, from the spills of the buckets. connections: connections of each bucket
     (CONTACT_COLUMNS); uncovered: times that no file covers, for which no wait is assumed; clocks: for each connection
@@ -68,38 +79,28 @@ def gather_server_rows(
     hosts = ServerHosts(connections, cluster)
     if not len(hosts.pair_server):
         return ServerRows()
-    activity = Activity(hosts, hosts_that_did_not_acknowledge(hosts))
-    for runs in spilled_runs(hosts):
-        activity.take(runs)
+    clients, processes = Clients(hosts, client_numbers(hosts, claims)), Processes(hosts)
+    slices = SlicesOf(*(slices_of(capture_of(hosts), each.n) for each in (processes, clients)))
+    buckets = bucket_hosts(hosts, clients.client, hosts_that_did_not_acknowledge(hosts))
+    found = add_up(buckets, slices, work)
+    activity = Activity(hosts, found)
     closed = closed_windows(hosts, uncovered)
     waits = cut_waits(gather_waits(hosts, activity.first_payload_ns, closed), uncovered)
     waits = with_slow_responses(waits, hosts, _last_packets(hosts, activity.contacts.last_ns))
-    absent = host_silence_rows(waits, activity.gaps(activity.of_hosts.runs()), hosts)
+    absent = host_silence_rows(waits, activity.gaps(activity.of_hosts), hosts)
     waits = _of_interest(with_given_up(waits, hosts, activity.capture_ns[1]), activity, hosts)
     lost = lost_connections(hosts, activity.first_payload_ns)
-    windows = _windows(waits, lost, activity)
-    concerned = np.zeros(len(hosts.pair_server), np.bool_)
-    concerned[waits.pair] = True
-    concerned[lost.pair] = True
-    unions = _pairs_concerned(hosts, concerned)
-    signs = [
-        *(
-            (scope, layer, in_windows(union.runs(), hosts.pair_server, windows))
-            for (scope, layer), union in unions.items()
-        ),
-        (BY_SERVER, PAYLOAD, in_windows(activity.served.runs(), np.arange(len(hosts.servers)), windows)),
-        (BY_LISTENERS, PAYLOAD, _of_processes(activity.listeners.runs(), hosts, windows)),
-        *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
-        (OWED, PAYLOAD, _of_processes(_owed(waits, hosts, activity.capture_ns[1]), hosts, windows)),
-    ]
+    signs = _signs(hosts, waits, lost, activity)
     of_pairs = first_connections(hosts, hosts.pair, len(hosts.pair_server))
-    silences = gather_silences(hosts, activity.capture_ns[1], uncovered, clocks, claims)
+    silences = gather_silences(hosts, activity.capture_ns[1], uncovered, clocks, claims, clients.client)
     return ServerRows(
         hosts=host_rows(hosts, activity.contacts, of_pairs),
         losses=loss_rows(hosts),
         delays=pa.concat_tables([delay_rows(hosts), raised_rows(hosts, activity.capture_ns)]),
-        slow=slow_rows(hosts, activity.capture_ns),
-        slow_hosts=slow_host_rows(hosts, claims, activity.capture_ns),
+        slow=slow_rows(processes, cells_of("processes", found, processes.number), slices.processes),
+        slow_hosts=slow_host_rows(
+            clients, cells_of("clients", found), held_up(found, (clients.n, slices.clients.n)), slices.clients
+        ),
         lost_flows=lost_flow_rows(hosts, activity.first_payload_ns, activity.capture_ns, uncovered),
         absent=absent,
         waits=waits.table(hosts),
@@ -108,6 +109,25 @@ def gather_server_rows(
         silences=silences,
         closed=closed,
     )
+
+
+def _signs(hosts: ServerHosts, waits: Waits, lost: LostConnections, activity: Activity) -> list[tuple[int, int, Runs]]:
+    """Returns the runs of packets in the windows of each server, by scope and layer."""
+    windows = _windows(waits, lost, activity)
+    concerned = np.zeros(len(hosts.pair_server), np.bool_)
+    concerned[waits.pair] = True
+    concerned[lost.pair] = True
+    unions = _pairs_concerned(hosts, concerned)
+    return [
+        *(
+            (scope, layer, in_windows(union.runs(), hosts.pair_server, windows))
+            for (scope, layer), union in unions.items()
+        ),
+        (BY_SERVER, PAYLOAD, in_windows(activity.served, np.arange(len(hosts.servers)), windows)),
+        (BY_LISTENERS, PAYLOAD, _of_processes(activity.listeners, hosts, windows)),
+        *((BY_PROCESS, layer, _of_processes(activity.sent[layer], hosts, windows)) for layer in LAYERS),
+        (OWED, PAYLOAD, _of_processes(_owed(waits, hosts, activity.capture_ns[1]), hosts, windows)),
+    ]
 
 
 def _last_packets(hosts: ServerHosts, of_pairs: Ints) -> Ints:
@@ -141,7 +161,7 @@ def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     """Returns the waits that matter: all waits for packets and for closed windows; waits for the application that are
     slow, or in which the process sent no payload for LEAST_GAP_NS; waits for acknowledgments in which the host sent
     packets."""
-    gaps = activity.gaps(activity.sent[PAYLOAD].runs())
+    gaps = activity.gaps(activity.sent[PAYLOAD])
     until = np.where(waits.until_ns > 0, waits.until_ns, activity.capture_ns[1])
     at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
     known = np.flatnonzero(at >= 0)
@@ -151,7 +171,7 @@ def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     inside[known] = np.minimum(gaps.last_ns[gap], until[known]) - begins >= LEAST_GAP_NS
     never_sent = ~np.isin(waits.process, gaps.subject) & (until - waits.due_ns >= LEAST_GAP_NS)
     soon = (waits.asked_ns + SOON_NS[0], np.minimum(waits.asked_ns + SOON_NS[1], until))
-    has_packets = _has_packets(activity.of_hosts.runs(), hosts.host[waits.conn], soon)
+    has_packets = _has_packets(activity.of_hosts, hosts.host[waits.conn], soon)
     application = (waits.layer != DELIVERY) & (inside | never_sent | (waits.is_slow > 0))
     always = (waits.layer == PACKETS) | (waits.layer == WINDOW)
     return waits.taken(np.flatnonzero(always | application | ((waits.layer == DELIVERY) & has_packets)))
@@ -168,7 +188,7 @@ def _windows(waits: Waits, lost: LostConnections, activity: Activity) -> Runs:
     serves again."""
     end = activity.capture_ns[1]
     until = np.where(waits.until_ns > 0, waits.until_ns, end)
-    gaps = activity.gaps(activity.served.runs())
+    gaps = activity.gaps(activity.served)
     gap = first_ending_after(gaps, lost.server, lost.ended_ns + MARGIN_NS)
     soon = (gap >= 0) & (gaps.first_ns[gap] <= lost.ended_ns + 2 * MARGIN_NS) if len(gaps.subject) else gap >= 0
     over = lost.ended_ns.copy()

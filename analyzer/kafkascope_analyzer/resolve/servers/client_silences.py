@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.tables.connections import CLAIMED_JOBS, COORDINATOR_JOB
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.cluster.claims import job_codes
-from kafkascope_analyzer.resolve.servers.quiet_clients import client_numbers, quiet_times
+from kafkascope_analyzer.resolve.servers.quiet_clients import quiet_times
 from kafkascope_analyzer.resolve.servers.run_union import NO_RUNS, Ints, Runs, first_ending_after, joined, last_before
 from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
 from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS, is_unacknowledged
@@ -48,11 +48,11 @@ NO_SILENCES = pa.schema(
 
 
 def gather_silences(
-    hosts: "ServerHosts", end_ns: int, uncovered: Uncovered, clocks: pa.Array, claims: pa.Table
+    hosts: "ServerHosts", end_ns: int, uncovered: Uncovered, clocks: pa.Array, claims: pa.Table, client: Ints
 ) -> pa.Table:
     """Returns the chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients
     may have sent something; clocks: clock_ns of each connection; claims: inferred jobs of encrypted connections
-    (claims.CLAIMS).
+    (claims.CLAIMS); client: the client of each connection (quiet_clients.client_numbers).
 
     Columns: conn_id; first_ns, first_packet: the client's last payload before; answered_ns: the server's first payload
     that the client had to respond to next; last_ns, last_packet, ended_by: the end of the silence (null and `open`
@@ -64,7 +64,7 @@ def gather_silences(
     waits, ended_by = found[PAYLOAD]
     known = np.flatnonzero(~uncovered.lie_in(waits.first_ns, _until(waits, end_ns)))
     waits, ended_by = waits.taken(known), ended_by[known]
-    chosen = np.flatnonzero(_is_chosen(waits, hosts, end_ns, claims))
+    chosen = np.flatnonzero(_is_chosen(waits, hosts, end_ns, _of_members(hosts, claims), client))
     waits, ended_by = waits.taken(chosen), ended_by[chosen]
     runs = _client_runs(hosts, waits.subject)
     before = last_before(runs[PAYLOAD], waits.subject, waits.first_ns)
@@ -110,13 +110,16 @@ def _server_waits(hosts: "ServerHosts") -> dict[int, tuple[Runs, Ints]]:
     }
 
 
-def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int, claims: pa.Table) -> NDArray[np.bool_]:
+def _is_chosen(
+    waits: Runs, hosts: "ServerHosts", end_ns: int, is_member: NDArray[np.bool_], client: Ints
+) -> NDArray[np.bool_]:
     """Whether each wait is an overdue one of a group's member, or contains the middle of the time for which another
     connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent.
-    Likewise for quiet times of clients that are seldom quiet, with connections that may belong to them."""
+    Likewise for quiet times of clients that are seldom quiet, with connections that may belong to them. is_member:
+    whether each connection has requests of a group member; client: of each connection."""
     until = _until(waits, end_ns)
-    host, client = hosts.host[waits.subject], client_numbers(hosts, claims)
-    overdue, due = _overdue(waits.subject, waits.first_ns, until, _of_members(hosts, claims)[waits.subject])
+    host = hosts.host[waits.subject]
+    overdue, due = _overdue(waits.subject, waits.first_ns, until, is_member[waits.subject])
     chosen = _hold_moments(waits, until, host, _moments(host[overdue], due, until[overdue]))
     quiet = quiet_times(waits, client, hosts, end_ns)
     chosen |= _hold_moments(waits, until, client[waits.subject], _moments(quiet.subject, quiet.first_ns, quiet.last_ns))

@@ -13,7 +13,7 @@ from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
-    from kafkascope_analyzer.resolve.servers.spilled_runs import Contacts
+    from kafkascope_analyzer.resolve.servers.totals import Contacts
 
 SCOPES = ("host", "server", "process", "from_host", "listeners", "owed")
 _OF_PAIRS = ("host", "from_host")

@@ -1,5 +1,6 @@
 """Joins the runs of several connections: the times in which any packet came from a subject."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -62,17 +63,21 @@ def united(runs: Runs) -> Runs:
 def first_ending_after(spans: Runs, subject: Ints, at_ns: Ints) -> Ints:
     """Returns the row of the first span of each subject that ends at a time or after it, or -1. spans: sorted, without
     overlaps within a subject."""
-    n = len(spans.subject)
+    n, found = len(spans.subject), np.full(len(subject), -1)
+    asked = np.flatnonzero(np.isin(subject, spans.subject))  # often few subjects have spans
+    if not len(asked):
+        return found
+    subject = subject[asked]
     keys = np.concatenate([spans.subject, subject])
-    times = np.concatenate([spans.last_ns, at_ns])
+    times = np.concatenate([spans.last_ns, at_ns[asked]])
     is_query = np.append(np.zeros(n, np.int64), np.ones(len(subject), np.int64))
     order = np.lexsort((-is_query, times, keys))
     place = np.empty(len(order), np.int64)
     place[order] = np.cumsum(1 - is_query[order])
-    row = place[n:]
-    found = np.minimum(row, max(n - 1, 0))
-    valid = (row < n) & (spans.subject[found] == subject if n else False)
-    return np.where(valid, found, -1)
+    row = np.minimum(place[n:], n)
+    is_same = (row < n) & (spans.subject[np.minimum(row, n - 1)] == subject)
+    found[asked[is_same]] = row[is_same]
+    return found
 
 
 def last_before(runs: Runs, subject: Ints, at_ns: Ints) -> Runs:
@@ -88,10 +93,20 @@ def last_before(runs: Runs, subject: Ints, at_ns: Ints) -> Runs:
     return Runs(subject, *(np.where(found, column, 0) for column in taken[1:]))
 
 
-class RunUnion:
-    """Takes runs batch by batch, and keeps them joined."""
+def spans(runs: Runs) -> Runs:
+    """Returns for each subject the time from its first packet to its last one, sorted by subject."""
+    begins = runs.taken(np.lexsort((runs.first_packet, runs.first_ns, runs.subject)))
+    ends = runs.taken(np.lexsort((runs.last_packet, runs.last_ns, runs.subject)))
+    subject, first, n = np.unique(begins.subject, return_index=True, return_counts=True)
+    last = first + n - 1
+    return Runs(subject, begins.first_ns[first], begins.first_packet[first], ends.last_ns[last], ends.last_packet[last])
 
-    def __init__(self) -> None:
+
+class RunUnion:
+    """Takes runs batch by batch, and keeps them joined. join: joins runs (united or spans)."""
+
+    def __init__(self, join: Callable[[Runs], Runs] = united) -> None:
+        self._join = join
         self._united = NO_RUNS
         self._pending: list[Runs] = []
         self._n_pending = 0
@@ -110,5 +125,5 @@ class RunUnion:
 
     def _settle(self) -> None:
         if self._pending:
-            self._united = united(joined([self._united, *self._pending]))
+            self._united = self._join(joined([self._united, *self._pending]))
             self._pending, self._n_pending = [], 0

@@ -14,36 +14,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.resolve.servers.cells import Cells, Slices
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
-from kafkascope_analyzer.resolve.servers.quiet_clients import client_numbers
 from kafkascope_analyzer.resolve.servers.run_union import Ints
+from kafkascope_analyzer.resolve.servers.samples import Floats, Samples, fetch_reactions, spilled_requests, times_usual
 from kafkascope_analyzer.resolve.servers.slowness import (
     LEAST_SCORE,
     MOST_DOUBLINGS,
     SLOW_ROWS,
-    SPILLED,
     UPPER_DOUBLINGS,
     USUAL_DOUBLINGS,
-    Floats,
-    Samples,
-    Slices,
     beyond_others,
     doublings_of,
-    fetch_reactions,
-    slices_of,
-    times_usual,
-    usual_times,
+    usual_classes,
 )
-from kafkascope_analyzer.scan.apis import int_column
-from kafkascope_analyzer.scan.spill import read_spill
-from kafkascope_parsers.api_keys import FETCH
 
 _SEVERAL = 2
-_LATE_NS = 500_000_000
-"""Shortest time for which a client is held up by a response that it waits for."""
-_GIVEN_UP_NS = 30_000_000_000
-"""Time after which a client waits no longer for a response that never came."""
 _BITS = 64
 """Parts of a slice in which a host sent requests or not."""
 _PAUSE_DOUBLINGS = 1.0
@@ -61,14 +48,13 @@ SLOW_HOST_ROWS = pa.schema(
 )
 
 
-class _Consumers:
+class Clients:
     """Clients, numbered by client_numbers. client: of each connection; host: of each client."""
 
     def __init__(self, hosts: ServerHosts, client: Ints) -> None:
         self.hosts = hosts
         self.client = client
         self.n = int(client.max(initial=NONE)) + 1
-        self.n_kinds = 1
         self.host = np.full(self.n, NONE)
         known = np.flatnonzero(client >= 0)
         self.host[client[known]] = hosts.host[known]
@@ -79,18 +65,18 @@ class _Consumers:
             yield fetch_reactions(rows, conn, self.client[conn], last)
 
 
-def slow_host_rows(hosts: ServerHosts, claims: pa.Table, capture_ns: tuple[int, int]) -> pa.Table:
+def slow_host_rows(clients: Clients, cells: Cells, held_up: NDArray[np.bool_], slices: Slices) -> pa.Table:
     """Returns one row per slow span of a host and server that it talked to: key and conn_id of the server; first and
-    last packet of late samples; the number of slow clients, and how many times as long as usual they took. claims:
-    claims of encrypted connections (claims.CLAIMS)."""
-    consumers = _Consumers(hosts, client_numbers(hosts, claims))
-    if not consumers.n:
+    last packet of late samples; the number of slow clients, and how many times as long as usual they took. cells:
+    samples of the clients, by slice and sample_code; held_up: whether each client waited long for another response than
+    that to a Fetch, in each slice, as an application does that commits synchronously, or looks for its coordinator: it
+    fetches nothing meanwhile."""
+    if not clients.n:
         return SLOW_HOST_ROWS.empty_table()
-    usual = usual_times(consumers)
-    slices = slices_of(capture_ns, consumers.n)
-    levels, _ = doublings_of(consumers, usual, slices)
-    upper = np.where(_held_up(consumers, slices), np.nan, levels[1])
-    least, n_clients = _least_of_hosts(upper, consumers.host, len(hosts.hosts))
+    hosts, usual = clients.hosts, usual_classes(cells, (clients.n, 1))
+    levels, _ = doublings_of(cells, usual, slices)
+    upper = np.where(held_up, np.nan, levels[1])
+    least, n_clients = _least_of_hosts(upper, clients.host, len(hosts.hosts))
     has_others = (~np.isnan(least)).sum(0) > 1
     own = np.where(has_others, beyond_others(least) - UPPER_DOUBLINGS, np.nan)
     found = np.zeros((own.size + 1, 3), np.int64)
@@ -98,35 +84,12 @@ def slow_host_rows(hosts: ServerHosts, claims: pa.Table, capture_ns: tuple[int, 
     rows: list[dict[str, object]] = []
     for host, first, last in found[:n].tolist():
         several = int(np.median(n_clients[host, first : last + 1]))
-        is_shared = np.count_nonzero(consumers.host == host) >= _SEVERAL
+        is_shared = np.count_nonzero(clients.host == host) >= _SEVERAL
         if several >= _SEVERAL or (is_shared and _paused_together(hosts, host, slices, (first, last))):
             middle = float(np.nanmedian(least[host, first : last + 1]))
-            span = _span(consumers, usual, slices, (host, first, last), middle)
+            span = _span(clients, usual, slices, (host, first, last), middle)
             rows += _rows(hosts, host, span, several, max(round(2**middle), 2))
     return pa.Table.from_pylist(rows, SLOW_HOST_ROWS)
-
-
-def spilled_requests(hosts: ServerHosts) -> Iterator[tuple[pa.Table, Ints, tuple[Ints, Ints]]]:
-    """Yields the spilled requests with their connections, and time and packet of the last response on each of these."""
-    for spill, first in hosts.first_row.items():
-        last = np.zeros(hosts.connections.num_rows, np.int64), np.zeros(hosts.connections.num_rows, np.int64)
-        for rows in read_spill(spill, "requests", SPILLED):
-            yield rows, rows["conn"].to_numpy() + first, last
-
-
-def _held_up(consumers: _Consumers, slices: Slices) -> NDArray[np.bool_]:
-    """Returns whether each client waited long for another response than that to a Fetch, in each slice: an application
-    that commits synchronously, or looks for its coordinator, fetches nothing meanwhile."""
-    changes = np.zeros((consumers.n, slices.n + 1), np.int64)
-    for rows, conn, _ in spilled_requests(consumers.hosts):
-        client, sent = consumers.client[conn], int_column(rows, "ts_ns", 0)
-        answered = int_column(rows, "response_ns", 0)
-        until = np.where(answered > 0, answered, sent + _GIVEN_UP_NS)
-        is_late = (until - sent >= _LATE_NS) & (int_column(rows, "api_key", -1) != FETCH) & (client >= 0)
-        late = np.flatnonzero(is_late)
-        np.add.at(changes, (client[late], slices.of(sent[late])), 1)
-        np.add.at(changes, (client[late], slices.of(until[late]) + 1), -1)
-    return np.asarray(np.cumsum(changes, 1)[:, :-1] > 0)
 
 
 def _least_of_hosts(doublings: Floats, host: Ints, n_hosts: int) -> tuple[Floats, Floats]:
@@ -169,14 +132,14 @@ def _longest_pauses(bits: NDArray[np.bool_], n_slices: int) -> Ints:
     return longest
 
 
-def _span(consumers: _Consumers, usual: Ints, slices: Slices, place: tuple[int, int, int], middle: float) -> _Span:
+def _span(clients: Clients, usual: Ints, slices: Slices, place: tuple[int, int, int], middle: float) -> _Span:
     """Returns time and packet at which the first late sample began and the last one ended. place: the host, its first
     and its last slice; middle: doublings above the usual of the stretch."""
     host, first, last = place
     begin, end = (0, 0), (0, 0)
-    for samples in consumers.samples():
+    for samples in clients.samples():
         at = slices.of(samples.from_ns)
-        chosen = (consumers.host[samples.process] == host) & (at >= first) & (at <= last)
+        chosen = (clients.host[samples.process] == host) & (at >= first) & (at <= last)
         late = samples.taken(np.flatnonzero(chosen & (times_usual(samples, usual) >= max(USUAL_DOUBLINGS, middle / 2))))
         if len(late.process):
             ends = late.from_ns + late.took_ns

@@ -17,35 +17,30 @@ Latencies are counted in classes, so that memory does not grow with their number
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.servers.cells import Cells, Slices
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
 from kafkascope_analyzer.resolve.servers.run_union import Ints
-from kafkascope_analyzer.scan.apis import ApiSet, int_column
-from kafkascope_analyzer.scan.spill import read_spill
-from kafkascope_parsers.api_keys import (
-    API_VERSIONS,
-    FETCH,
-    FIND_COORDINATOR,
-    LIST_OFFSETS,
-    METADATA,
-    OFFSET_FETCH,
-    OFFSET_FOR_LEADER_EPOCH,
+from kafkascope_analyzer.resolve.servers.samples import (
+    N_CLASSES,
+    N_KINDS,
+    PER_OCTAVE,
+    Floats,
+    Samples,
+    class_of,
+    reactions,
+    responses,
+    spilled_requests,
+    times_usual,
 )
 
-Floats = NDArray[np.float64]
-
-SLICE_NS = 2_000_000_000
-"""Length of a time slice, unless the capture is so long that its slices would need more than MOST_CELLS counts."""
-MOST_CELLS = 16 << 20
 LEAST_SAMPLES = 3
 """Fewest samples of a slice whose median and upper quartile count."""
 LEAST_OF_TENTHS = 10
@@ -63,22 +58,10 @@ LEAST_SCORE = 6.0
 """A span shows a slow process where the doublings of its slices beyond USUAL_DOUBLINGS add up to this: ten times as
 slow as usual for six seconds, or four times for sixteen."""
 MOST_EVIDENCE = 8
-_SERVED = (FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, OFFSET_FOR_LEADER_EPOCH, API_VERSIONS)
-_APIS = ApiSet(_SERVED)
-_REACTION = len(_SERVED)
-"""The kind of samples for the time from a response to the next Fetch of a replica."""
-_N_KINDS = 2 * (_REACTION + 1)
-"""Number of kinds: samples of clients, which may be further away, have different kinds from those of brokers."""
-_NS_PER_US = 1_000
-_PER_OCTAVE, _N_CLASSES = 4, 96
 _RATIO_OCTAVES = (-2, 6)
-_N_RATIOS = (_RATIO_OCTAVES[1] - _RATIO_OCTAVES[0]) * _PER_OCTAVE
-_LEAST_USUAL_NS = 300_000
-"""Shorter usual latencies count as this one: the clocks of threads are not finer."""
-SPILLED = ["conn", "number", "api_key", "ts_ns", "request_last_ns", "request_packet_no", "response_ns"]
-SPILLED += ["response_packet_no", "max_wait_ms", "in_flight", "throttle_ms", "replica_id"]
-
-
+_N_RATIOS = (_RATIO_OCTAVES[1] - _RATIO_OCTAVES[0]) * PER_OCTAVE
+_LEAST_USUAL = int(class_of(np.array([300_000]))[0])
+"""Shorter usual latencies count as this class: the clocks of threads are not finer."""
 SLOW_ROWS = pa.schema(
     [
         ("key", pa.string()),
@@ -111,46 +94,34 @@ _LEVELS = (
 )
 
 
-class Samples(NamedTuple):
-    """Durations with their process, kind, beginning (or the time at which they were due) and request."""
+class Processes:
+    """The processes that serve a host, numbered consecutively: of all endpoints of a capture few are servers. names:
+    for each process the server by which it is named; number: the reverse."""
 
-    process: Ints
-    kind: Ints
-    from_ns: Ints
-    took_ns: Ints
-    conn: Ints
-    number: Ints
-    packet_no: Ints
-    end_packet_no: Ints
+    def __init__(self, hosts: ServerHosts) -> None:
+        self.hosts = hosts
+        found = np.unique(np.concatenate([hosts.process, hosts.client_process]))
+        self.names: Ints = found[found != NONE]
+        self.n = len(self.names)
+        self.number: Ints = np.full(len(hosts.servers), NONE)
+        self.number[self.names] = np.arange(self.n)
 
-    def taken(self, rows: NDArray[np.generic]) -> "Samples":
-        """Returns the chosen samples."""
-        return Samples(*(column[rows] for column in self))
-
-
-@dataclass(frozen=True, slots=True)
-class Slices:
-    """The time slices of a capture."""
-
-    begin_ns: int
-    length_ns: int
-    n: int
-
-    def of(self, ts_ns: Ints) -> Ints:
-        """Returns the number of the slice of each time."""
-        return np.clip((ts_ns - self.begin_ns) // self.length_ns, 0, self.n - 1)
+    def samples(self) -> Iterator[Samples]:
+        """Yields the samples of all connections, batch by batch."""
+        for rows, conn, last in spilled_requests(self.hosts):
+            for samples in (responses(self.hosts, rows, conn), reactions(self.hosts, rows, conn, last)):
+                yield samples._replace(process=self.number[samples.process])
 
 
-def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
+def slow_rows(processes: Processes, cells: Cells, slices: Slices) -> pa.Table:
     """Returns one row per slow span of a process and server of it: key and conn_id of the server, the first and the
     last packet of late samples, the number of samples, how many times as long as usual the median took (or the upper
-    quartile or tenth, where most were as quick as ever), and the slowest requests."""
-    processes = _Processes(hosts)
+    quartile or tenth, where most were as quick as ever), and the slowest requests. cells: samples of the processes, by
+    slice and sample_code."""
     if not processes.n:
         return SLOW_ROWS.empty_table()
-    usual = usual_times(processes)
-    slices = slices_of(capture_ns, processes.n)
-    levels, n_samples = doublings_of(processes, usual, slices)
+    usual = usual_classes(cells, (processes.n, N_KINDS))
+    levels, n_samples = doublings_of(cells, usual, slices)
     own, doublings = _own(levels)
     found = np.zeros((own.size + 1, 3), np.int64)
     n = slow_stretches(own, (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE), found)
@@ -164,34 +135,6 @@ def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
             for stretch in stretches:
                 stretch.take(samples.taken(np.flatnonzero(above >= stretch.late_doublings)), slices)
     return pa.Table.from_pylist([row for stretch in stretches for row in stretch.rows(processes)], SLOW_ROWS)
-
-
-class SampleSource(Protocol):
-    """Numbered processes, and samples of n_kinds kinds for them, which can be read again and again."""
-
-    n: int
-    n_kinds: int
-
-    def samples(self) -> Iterator[Samples]:
-        """Yields the samples, batch by batch."""
-        ...
-
-
-class _Processes:
-    """The processes that serve a host, numbered consecutively: of all endpoints of a capture few are servers. names:
-    for each process the server by which it is named."""
-
-    def __init__(self, hosts: ServerHosts) -> None:
-        self.hosts = hosts
-        found = np.unique(np.concatenate([hosts.process, hosts.client_process]))
-        self.names: Ints = found[found != NONE]
-        self.n = len(self.names)
-        self.n_kinds = _N_KINDS
-
-    def samples(self) -> "Iterator[Samples]":
-        """Yields the samples of all connections, batch by batch."""
-        for samples in _samples(self.hosts):
-            yield samples._replace(process=np.searchsorted(self.names, samples.process))
 
 
 class _Stretch:
@@ -224,7 +167,7 @@ class _Stretch:
         slowest = [*self._slowest, *zip(*(column.tolist() for column in columns), strict=True)]
         self._slowest = sorted(slowest)[:MOST_EVIDENCE]
 
-    def rows(self, processes: _Processes) -> Iterator[dict[str, object]]:
+    def rows(self, processes: Processes) -> Iterator[dict[str, object]]:
         """Yields one row for each server of the process that has a host."""
         hosts = processes.hosts
         conn_ids = hosts.connections["conn_id"]
@@ -248,107 +191,36 @@ class _Stretch:
                 }
 
 
-def slices_of(capture_ns: tuple[int, int], n_processes: int) -> Slices:
-    """Returns the time slices of a capture with so many processes."""
-    begin_ns, end_ns = capture_ns
-    most = max(MOST_CELLS // (max(n_processes, 1) * _N_RATIOS), 1)
-    length_ns = max(SLICE_NS, -(-(end_ns - begin_ns + 1) // most))
-    return Slices(begin_ns, length_ns, (end_ns - begin_ns) // length_ns + 1)
-
-
-def _samples(hosts: ServerHosts) -> Iterator[Samples]:
-    for spill, first in hosts.first_row.items():
-        last_ns, last_packet = np.zeros((2, int(hosts.connections.num_rows)), np.int64)
-        for rows in read_spill(spill, "requests", SPILLED):
-            conn = rows["conn"].to_numpy() + first
-            yield _responses(hosts, rows, conn)
-            yield _reactions(hosts, rows, conn, (last_ns, last_packet))
-
-
-def _responses(hosts: ServerHosts, rows: pa.Table, conn: Ints) -> Samples:
-    """Returns samples for the responses that servers gave by themselves; for a Fetch that waited for records, its
-    excess over that wait."""
-    api_key, in_flight = int_column(rows, "api_key", -1), int_column(rows, "in_flight", 1)
-    sent, answered = int_column(rows, "request_last_ns", 0), int_column(rows, "response_ns", 0)
-    due = sent + np.maximum(int_column(rows, "max_wait_ms", 0), 0) * 1_000_000
-    took = answered - due
-    kept = _APIS.has(api_key) & (in_flight <= 1) & (int_column(rows, "throttle_ms", 0) <= 0)
-    kept &= (api_key != FETCH) | np.asarray(rows["max_wait_ms"].is_valid())
-    kept &= (answered > 0) & (took >= 0) & (hosts.process[conn] != NONE)
-    kind = np.full(len(conn), NONE)
-    for number, api in enumerate(_SERVED):
-        kind[api_key == api] = number
-    packets = (int_column(rows, name, 0) for name in ("request_packet_no", "response_packet_no"))
-    kind += np.where(hosts.client_process[conn] != NONE, _N_KINDS // 2, 0)
-    columns = (hosts.process[conn], kind, due, took, conn, rows["number"].to_numpy(), *packets)
-    return Samples(*columns).taken(np.flatnonzero(kept))
-
-
-def _reactions(hosts: ServerHosts, rows: pa.Table, conn: Ints, last: tuple[Ints, Ints]) -> Samples:
-    """Returns samples for the time from a leader's response to a replica's next Fetch."""
-    process = np.where(int_column(rows, "replica_id", -1) >= 0, hosts.client_process[conn], NONE)
-    samples = fetch_reactions(rows, conn, process, last)
-    return samples._replace(kind=samples.kind + _N_KINDS // 2 + _REACTION)
-
-
-def fetch_reactions(rows: pa.Table, conn: Ints, process: Ints, last: tuple[Ints, Ints]) -> Samples:
-    """Returns samples, all of kind 0, for the time from the response to a Fetch to the next Fetch on the connection.
-    conn, process: connection and process of each row, NONE for rows to be left out. last: time and packet of the last
-    response to a Fetch on each connection; updated."""
-    at = np.flatnonzero((int_column(rows, "api_key", -1) == FETCH) & (process != NONE))
-    number = rows["number"].to_numpy()
-    at = at[np.lexsort((number[at], conn[at]))]
-    mine, sent, answered = conn[at], int_column(rows, "ts_ns", 0)[at], int_column(rows, "response_ns", 0)[at]
-    packet_no, until = (int_column(rows, f"{name}_packet_no", 0)[at] for name in ("request", "response"))
-    is_first = np.append(True, mine[1:] != mine[:-1])[: len(at)]
-    before_ns = np.where(is_first, last[0][mine], np.roll(answered, 1))
-    before_packet = np.where(is_first, last[1][mine], np.roll(until, 1))
-    last[0][mine], last[1][mine] = answered, until
-    kept = (before_ns > 0) & (sent >= before_ns)
-    kind = np.zeros(len(at), np.int64)
-    columns = (process[at], kind, before_ns, sent - before_ns, mine, number[at], before_packet, packet_no)
-    return Samples(*columns).taken(np.flatnonzero(kept))
-
-
-def usual_times(processes: SampleSource) -> Ints:
-    """Returns the lower quartile of each process and kind, nanoseconds; 0 where there are too few samples."""
-    counts = np.zeros((processes.n * processes.n_kinds, _N_CLASSES), np.int32)
-    for samples in processes.samples():
-        octaves = np.log2(np.maximum(samples.took_ns / _NS_PER_US, 1))
-        classes = np.minimum((octaves * _PER_OCTAVE).astype(np.int64), _N_CLASSES - 1)
-        np.add.at(counts, (samples.process * processes.n_kinds + samples.kind, classes), 1)
+def usual_classes(cells: Cells, shape: tuple[int, int]) -> Ints:
+    """Returns the class of the lower quartile of each subject and kind; NONE where there are too few samples. shape:
+    the number of subjects and of kinds; cells: samples by sample_code."""
+    n_subjects, n_kinds = shape
+    counts = np.zeros((n_subjects * n_kinds, N_CLASSES), np.int64)
+    for each in cells.each():
+        np.add.at(counts, (each.subject * n_kinds + each.code // N_CLASSES, each.code % N_CLASSES), each.n)
     total = counts.sum(1)
-    quartile = (np.cumsum(counts, 1, dtype=np.int64) * 4 >= total[:, None]).argmax(1)
-    usual = (2 ** (quartile / _PER_OCTAVE) * _NS_PER_US).astype(np.int64)
-    known = np.where(total >= LEAST_OF_KIND, np.maximum(usual, _LEAST_USUAL_NS), 0)
-    return np.asarray(known.reshape(-1, processes.n_kinds))
+    quartile = (np.cumsum(counts, 1) * 4 >= total[:, None]).argmax(1)
+    return np.where(total >= LEAST_OF_KIND, np.maximum(quartile, _LEAST_USUAL), NONE).reshape(shape)
 
 
-def times_usual(samples: Samples, usual: Ints) -> Floats:
-    """Returns how many doublings above the usual each sample is; NaN where that is not known."""
-    compared = usual[samples.process, samples.kind].astype(np.float64)
-    ratio = np.maximum(samples.took_ns, _NS_PER_US) / np.where(compared > 0, compared, np.nan)
-    return np.asarray(np.log2(ratio))
-
-
-def doublings_of(processes: SampleSource, usual: Ints, slices: Slices) -> tuple[list[Floats], Ints]:
-    """Returns the quantiles of _LEVELS of each process in each slice, as doublings above the usual, NaN where there are
-    too few samples; and the number of samples."""
-    counts = np.zeros((processes.n * slices.n, _N_RATIOS), np.int32)
-    least, most = _RATIO_OCTAVES
-    for samples in processes.samples():
-        above = times_usual(samples, usual)
-        known = np.flatnonzero(~np.isnan(above))
-        samples, above = samples.taken(known), above[known]
-        ratio = ((np.clip(above, least, most - 1 / _PER_OCTAVE) - least) * _PER_OCTAVE).astype(np.int64)
-        np.add.at(counts, (samples.process * slices.n + slices.of(samples.from_ns), ratio), 1)
+def doublings_of(cells: Cells, usual: Ints, slices: Slices) -> tuple[list[Floats], Ints]:
+    """Returns the quantiles of _LEVELS of each subject in each slice, as doublings above the usual, NaN where there are
+    too few samples; and the number of samples. usual: as from usual_classes."""
+    shape = len(usual), slices.n
+    counts = np.zeros((shape[0] * shape[1], _N_RATIOS), np.int32)
+    least = _RATIO_OCTAVES[0]
+    for each in cells.each():
+        compared = usual[each.subject, each.code // N_CLASSES]
+        ratio = np.clip(each.code % N_CLASSES - compared - least * PER_OCTAVE, 0, _N_RATIOS - 1)
+        known = np.flatnonzero(compared != NONE)
+        place = each.subject[known] * slices.n + each.slice[known]
+        np.add.at(counts, (place, ratio[known]), each.n[known].astype(np.int32))
     total = counts.sum(1)
-    shape = processes.n, slices.n
     below = np.cumsum(counts, 1, dtype=np.int32)
     found = []
     for level in _LEVELS:
         at = (below >= level.share * np.maximum(total, 1)[:, None]).argmax(1)
-        found.append(np.where(total >= level.least, at / _PER_OCTAVE + least, np.nan).reshape(shape))
+        found.append(np.where(total >= level.least, at / PER_OCTAVE + least, np.nan).reshape(shape))
     return found, total.reshape(shape)
 
 
