@@ -104,12 +104,19 @@ class _Seen:
         for rows in read_spill(spill, "tcp_events", ["conn", "kind", "ts_ns"]):
             is_gap = rows["kind"].to_numpy() == _GAP
             _note_first(noted, pauses, rows["conn"].to_numpy()[is_gap], rows["ts_ns"].to_numpy()[is_gap])
+        resumed, noted = _first_after(resumed), _first_after(noted)
         went_on = goes_on & (resumed < _NEVER)
         return cls(went_on, went_on & (noted < _NEVER) & (noted - _NOTED_NS <= resumed))
 
 
 def _note_first(first: Ints, pauses: Uncovered, conn: Ints, at_ns: Ints) -> None:
-    """Notes for each pause and connection the first time after the pause."""
-    for row, (_, end) in enumerate(pauses.times):
-        later = at_ns >= end
-        np.minimum.at(first[row], conn[later], at_ns[later])
+    """Notes for each pause and connection the first time between the pause and the next one."""
+    ends = np.array([end for _, end in pauses.times])
+    pause = np.searchsorted(ends, at_ns, side="right") - 1
+    later = pause >= 0
+    np.minimum.at(first, (pause[later], conn[later]), at_ns[later])
+
+
+def _first_after(first: Ints) -> Ints:
+    """Returns for each pause and connection the first time after the pause. first: from _note_first."""
+    return np.asarray(np.minimum.accumulate(first[::-1])[::-1])
