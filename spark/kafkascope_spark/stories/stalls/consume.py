@@ -18,6 +18,9 @@ AWAY_NS = 60_000_000_000
 CLOSE_NS = 10_000_000_000
 """Longest time of a normal close: a consumer stops reading, commits and leaves its group. If that takes longer, because
 the coordinator does not respond or the process hangs, it is a stall."""
+HEARTBEAT_NS = 3_000_000_000
+"""Time in which the other members learn that one has left: the heartbeat interval, three seconds by default in all
+libraries."""
 
 
 class Reads:
@@ -130,7 +133,7 @@ def _wait(
     void_ns = _without_members_ns(members, from_ns)
     if void_ns is not None and (to_ns is None or void_ns < to_ns):
         to_ns = void_ns
-    if to_ns is not None and (to_ns <= from_ns or _is_closing(members, from_ns, to_ns)):
+    if to_ns is not None and (to_ns <= from_ns or _is_closing(members, latest.client_instance_id, from_ns, to_ns)):
         return
     requests = [(latest.last_ns, latest.last_request_id)]
     served = following is not None and to_ns == following.first_ns
@@ -162,16 +165,23 @@ def _unasked_ns(latest: FetchRun, following: FetchRun | None, from_ns: int, memb
     return max(min(following.asked_ns, following.first_ns) - from_ns, 0)
 
 
-def _is_closing(members: Sequence[ServiceClient], from_ns: int, to_ns: int) -> bool:
+def _is_closing(members: Sequence[ServiceClient], reader: str, from_ns: int, to_ns: int) -> bool:
     """Whether the wait ended because all members closed, and none sent Fetch or JoinGroup in it: they had stopped
-    reading. A member that still joins wanted to continue."""
+    reading. A member that still joins wanted to continue. One that still reads its own partitions when the reader of
+    these has left may close before it learns of that. reader: client_instance_id of the last reader."""
     living = [m for m in members if m.first_ns <= to_ns and (m.left_ns is None or m.left_ns >= from_ns)]
-    return bool(living) and all(_closes(member, from_ns, to_ns) for member in living)
+    gone_ns = next((m.left_ns for m in members if m.client_instance_id == reader and m.closed), None)
+    unaware = gone_ns is not None and gone_ns <= from_ns + SOON_NS and to_ns - gone_ns <= HEARTBEAT_NS
+    return bool(living) and all(_closes(m, unaware and m.client_instance_id != reader, from_ns, to_ns) for m in living)
 
 
-def _closes(member: ServiceClient, from_ns: int, to_ns: int) -> bool:
+def _closes(member: ServiceClient, is_unaware: bool, from_ns: int, to_ns: int) -> bool:
+    """Whether a member closed, and had stopped reading before. is_unaware: whether it need not know yet that the
+    partition waits for a reader."""
     if not member.closed or member.left_ns is None or member.left_ns > to_ns:
         return False
+    if is_unaware and (member.last_join_ns or 0) <= from_ns:
+        return True
     last_ns = max(member.last_fetch_ns or member.first_ns, member.last_join_ns or 0)
     return last_ns <= from_ns + SOON_NS and member.left_ns - last_ns <= CLOSE_NS
 

@@ -349,6 +349,30 @@ def partitions_of(name: str, assigned: int, *, complete: bool = True, fetched: b
     return {"clients": [who], "connections": [{"conn_id": "c1"}], "rebalances": [settled], "partitions": rows}
 
 
+def learns_of_a_partition(
+    name: str, begins_at: int, *, written: int = 0, reads_before: bool = True, trigger: str = "subscription_changed"
+) -> dict[str, Any]:
+    """A group that learns of a new partition, to which a producer has written meanwhile
+    (https://issues.apache.org/jira/browse/KAFKA-12478). name: of group and topic; begins_at: offset of the group's
+    first Fetch there; written: offset of the first accepted record; reads_before: whether the group read the topic
+    when that record was accepted."""
+    place = {"topic": name, "partition": 1, "owner_before": None, "owner_after": "m-1"}
+    member = {"client_instance_id": "ci-1", "member_id": "m-1", "assigned": [f"{name}-0", f"{name}-1"]}
+    changed = {"rebalance_id": "r-1", "group_id": name, "start_ns": 20 * S, "end_ns": 21 * S, "members": [member]}
+    changed |= {"partitions": [place], "trigger": trigger}
+    fetch = {"api_key": 1, "direction": "request", "conn_id": "c1", "topic": name}
+    other = {"partition": 0, "partition_offset": 7, "request_id": "c1-0", "ts_ns": (5 if reads_before else 15) * S}
+    new = {"partition": 1, "partition_offset": begins_at, "request_id": "c1-1", "ts_ns": 22 * S}
+    accepted = {**ANSWER, "topic": name, "partition": 1, "api_key": 0, "conn_id": "c9", "request_id": "c9-1"}
+    accepted |= {"partition_offset": written, "ts_ns": 10 * S}
+    return {
+        "clients": [{**ONE, "group_id": name}],
+        "connections": [{"conn_id": "c1"}],
+        "rebalances": [changed],
+        "partitions": [{**fetch, **other}, {**fetch, **new}, accepted],
+    }
+
+
 def cut_off_while_it_waits(n: int, *, spread_ms: int = 0, wait_ms: int = 60_000) -> dict[str, Any]:
     """Connections that end 50 s after their only Fetch
     (https://github.com/confluentinc/confluent-kafka-python/issues/12). spread_ms: how much later each ends than the one
@@ -521,6 +545,11 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "begins at the latest offset after an error": (begins_anew(-1, 60, "p1", committed=20), {"unknown_position"}),
     "begins there, and nobody committed": (begins_anew(-1, 60, "p2", written=12), {"unknown_position"}),
     "begins at the earliest offset after an error": (begins_anew(-2, 0, "p3", committed=20), {"unknown_position"}),
+    "begins behind the first records of a new partition": (learns_of_a_partition("n1", 4), {"skipped_new_partition"}),
+    "begins at the first record of a new partition": (learns_of_a_partition("n2", 0), set()),
+    "a partition that had records before": (learns_of_a_partition("n3", 40, written=36), set()),
+    "a topic that the group did not read before": (learns_of_a_partition("n4", 4, reads_before=False), set()),
+    "a member that joins gets a new partition": (learns_of_a_partition("n5", 4, trigger="member_joined"), set()),
     "never joins with its member id": (asked_for_ids(6), {"member_id_ignored"}),
     "joins with its member id at last": (asked_for_ids(6, joined=True), set()),
     "asks for a member id twice": (asked_for_ids(2), set()),
@@ -577,6 +606,7 @@ REPORTED_SENTENCES = {
     "loses each fetch session": "it gave them none that lasts",
     "begins at the latest offset after an error": "It skipped 40 records after the last commit of the group",
     "begins there, and nobody committed": "48 records of this capture among it",
+    "begins behind the first records of a new partition": "skipped 4 records of the new partitions n1-1",
     "never joins with its member id": "sent JoinGroup without one again",
     "waits for old records": "Broker 81 took 4.00 s (median) for 6 of 6 Fetch with records of app",
     "refused by a policy": 'The broker said: "Replication factor must be 3"',

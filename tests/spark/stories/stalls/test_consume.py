@@ -194,6 +194,24 @@ def test_a_member_that_closes_has_stopped_reading_with_its_last_fetch():
     assert spans(runs, [member(left=15, fetched=10.2), member("ci-2", left=15, fetched=14)]) == [(10.5, 15)]
 
 
+@pytest.mark.parametrize(
+    ("heir", "result"),
+    [
+        ({"left": 12.1, "fetched": 12}, []),
+        ({"left": 12.1, "fetched": 12, "joined": 11}, [(10.5, 12.1)]),
+        ({"left": 12.1, "fetched": 12, "closed": False}, [(10.5, 12.1)]),
+        ({"left": 18, "fetched": 17.9}, [(10.5, 18)]),
+    ],
+    ids=["it closes, too", "it had learned of it", "it dies", "it had the time to learn of it"],
+)
+def test_a_member_that_closes_soon_after_another_need_not_take_over(heir, result):
+    """Recorded: both members of a group are stopped, the second one a second after the first, before its next
+    heartbeat could have told it to join again."""
+    runs = [run(0, 10, (0, 100), 10.5)]
+    members = [member(left=10.6, fetched=10.2), member("ci-2", **heir)]
+    assert spans(runs, members)[:1] == result
+
+
 def test_a_member_that_joins_again_before_it_closes_wanted_to_go_on():
     """Recorded: kafkajs was told to join again at 13.5 s, sent nothing from 13.7 s on, joined at 18.06 s, and left."""
     runs = [run(0, 13.7, (0, 100), 13.72)]
