@@ -58,8 +58,9 @@ group by s.group_id, s.topic"""
 
 def _sentence(f: Facts) -> str:
     readers = client(f.client_id, f.client_ip)
-    if len(f.client_instance_ids) > 1:
-        readers += f" and {counted(len(f.client_instance_ids) - 1, 'more member')}"
+    n_others = len(f.client_instance_ids or ()) - 1
+    if n_others > 0:
+        readers += f" and {counted(n_others, 'more member')}"
     return (
         f"Group {f.group_id} skipped {counted(f.n, 'record')} of the new partitions "
         f"{listed([f'{f.topic}-{partition}' for partition in f.partitions])}: brokers accepted them from "
