@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Analyzes captures and checks the first screen of their reports.
 
-check_first_screens.py TABLE.toml CAPTURES_DIRECTORY [NAME...]      (without names: all in the table that are there)
+check_first_screens.py TABLE.toml CAPTURES_DIRECTORY... [NAME...]      (without names: all in the table that are there)
 
 TABLE has for each capture, by the name of its file, the possible verdicts, and texts that must or must not be on the
-first screen. Fails if one of these conditions does not hold.
+first screen. Fails if one of these conditions does not hold, or if a directory has none of the captures. Two captures
+are analyzed at a time, by two processes, each with one Spark session for all of its captures: starting one for each
+capture would take most of the time.
 """
 
 import sys
@@ -46,14 +48,21 @@ def faults(expected: dict[str, Any], verdict: str, screen: str) -> Iterator[str]
 
 
 def main() -> int:
-    table, folder, *names = sys.argv[1:]
+    table, *asked = sys.argv[1:]
+    folders = [Path(one) for one in asked if Path(one).is_dir()]
+    names = {one for one in asked if not Path(one).is_dir()}
     expected = tomllib.loads(Path(table).read_text("utf-8"))
-    failed = 0
-    at_hand = {name: sorted(Path(folder).glob(f"{name}.pcap*")) for name in names or sorted(expected)}
-    if not any(at_hand.values()):
-        print(f"FAILED: {folder} has none of these captures: {', '.join(at_hand)}")
+    captures: dict[str, Path] = {}
+    for folder in folders:
+        found = {name: sorted(folder.glob(f"{name}.pcap*")) for name in sorted(names or expected)}
+        captures |= {name: paths[0] for name, paths in found.items() if paths}
+    if without := [folder for folder in folders if not any(path.parent == folder for path in captures.values())]:
+        print(f"FAILED: none of the captures is in {', '.join(map(str, without))}")
         return 1
-    captures = {name: found[0] for name, found in at_hand.items() if found}
+    if not captures:
+        print(f"FAILED: no such directory or capture: {', '.join(asked)}")
+        return 1
+    failed = 0
     # Not forked: a JVM and numba's threads do not survive it.
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
         screens = pool.map(first_screen, captures.values())
