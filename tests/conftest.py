@@ -48,6 +48,8 @@ SPARK, SPARK_FINDINGS = "spark", "spark: findings"
 """The groups of tests that need the embedded Spark session, one for each of two processes: those of the rules of
 findings, and all others."""
 LONG = (
+    "tests/test_recipes.py",
+    "tests/spark/test_failures.py",
     "tests/analyzer/report/html/test_browser.py",
     "tests/analyzer/cli/test_analyze.py",
     "tests/analyzer/ingest/test_append.py",
@@ -65,7 +67,8 @@ LONG = (
     "tests/analyzer/dataset/test_new_dataset.py",
     "tests/analyzer/report/html/test_hostile_text.py",
 )
-"""Modules that take ten seconds of processor time or more."""
+"""Modules that take ten seconds of processor time or more; first those of `make slow` that take a minute and more, with
+which one process would otherwise be left alone at the end."""
 FIRST = (*COMPILING, "tests/analyzer/ingest/test_pieces.py", SPARK, SPARK_FINDINGS, *LONG)
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scapy.all as scapy
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.layers.vxlan import VXLAN
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
@@ -153,16 +156,16 @@ def test_cut_packets_other_links_and_tunnels(name, tmp_path):
 
 def tunnels():
     """IPv6, VXLAN and VLAN, with options, as a pcap of Ethernet."""
-    tcp = scapy.TCP(sport=9092, dport=40000, seq=7, ack=9, flags="PA", options=[("Timestamp", (5, 6)), ("MSS", 1400)])
+    tcp = TCP(sport=9092, dport=40000, seq=7, ack=9, flags="PA", options=[("Timestamp", (5, 6)), ("MSS", 1400)])
     packets = [
-        scapy.Ether() / scapy.IPv6(src="2001:db8::1", dst="fd00::2") / tcp / b"secret",
-        scapy.Ether() / scapy.Dot1Q(vlan=7) / scapy.IP(src="10.0.0.1", dst="10.0.0.2") / tcp / b"secret",
-        scapy.Ether()
-        / scapy.IP(src="192.0.2.1", dst="192.0.2.2")
-        / scapy.UDP(sport=4789, dport=4789)
-        / scapy.VXLAN(vni=3)
-        / scapy.Ether()
-        / scapy.IP(src="10.0.0.3", dst="10.0.0.4")
+        Ether() / IPv6(src="2001:db8::1", dst="fd00::2") / tcp / b"secret",
+        Ether() / Dot1Q(vlan=7) / IP(src="10.0.0.1", dst="10.0.0.2") / tcp / b"secret",
+        Ether()
+        / IP(src="192.0.2.1", dst="192.0.2.2")
+        / UDP(sport=4789, dport=4789)
+        / VXLAN(vni=3)
+        / Ether()
+        / IP(src="10.0.0.3", dst="10.0.0.4")
         / tcp
         / b"secret",
     ]
