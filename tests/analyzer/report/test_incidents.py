@@ -33,7 +33,11 @@ STILL = "2 of 2 clients stalled, the longest for 5.00 s (reader); reader was sti
 
 
 def model_of(place: Path) -> Any:
-    return plain(report_model(Dataset.open(place)), clip=True)
+    return as_json(report_model(Dataset.open(place)))
+
+
+def as_json(report: Report) -> Any:
+    return plain(report, clip=True)
 
 
 def text_of(model: Report, width: int = 80, *, everything: bool = False) -> str:
@@ -160,9 +164,10 @@ def test_the_headline_never_says_that_all_is_well_above_what_is_wrong(
         end_ms = row.pop("end_ms", None)
         row |= {"from_ns": small.at(100), "to_ns": None if end_ms is None else small.at(end_ms)}
     small.write_table(calm, small.TABLES[table], [row])
-    model = model_of(calm)
-    assert (model["headline"]["verdict"], model["headline"]["sentence"]) == (verdict, sentence)
-    page = flat(text_of(report_model(Dataset.open(calm))))
+    report = report_model(Dataset.open(calm))
+    headline = as_json(report)["headline"]
+    assert (headline["verdict"], headline["sentence"]) == (verdict, sentence)
+    page = flat(text_of(report))
     assert f"{verdict} {sentence}" in page
     assert "Nothing failed" not in page
     assert ("No client stalled" in page) == ((table, verdict) == ("findings", "warning"))
@@ -225,14 +230,13 @@ def test_what_followed_is_counted_and_named(dataset: Write) -> None:
 
 
 def test_a_finding_that_is_a_consequence_stands_under_the_incident_and_nowhere_else(dataset: Write) -> None:
-    place = dataset()
-    model = model_of(place)
-    assert {row["finding_id"]: row["incident_id"] for row in model["findings"]["listed"]} == {
+    report = report_model(Dataset.open(dataset()))
+    assert {row["finding_id"]: row["incident_id"] for row in as_json(report)["findings"]["listed"]} == {
         "f-1": None,
         "f-2": "incident-1",
         "f-3": None,
     }
-    page = text_of(report_model(Dataset.open(place)))
+    page = text_of(report)
     assert page.count("leader_storm") == 1
     assert page.index("Incidents (1)") < page.index("leader_storm") < page.index("Other findings (2)")
 
@@ -310,8 +314,8 @@ def test_routine_is_one_line_and_listed_on_request(dataset: Write) -> None:
 
 @pytest.mark.slow
 def test_every_form_has_the_same_names_numbers_and_verdicts(dataset: Write) -> None:
-    place = dataset()
-    model, report = model_of(place), report_model(Dataset.open(place))
+    report = report_model(Dataset.open(dataset()))
+    model = as_json(report)
     incident = model["incidents"]["listed"][0]
     pages = {"terminal": flat(text_of(report)), "wide": flat(text_of(report, 132))}
     pages["markdown"] = flat(to_markdown(report))
@@ -433,10 +437,11 @@ def test_a_fault_that_outlasts_its_harm_is_not_over(dataset: Write, small: Modul
     times = {"fault_start_after_ns": small.at(4800), "fault_start_ns": small.at(4900)}
     small.write_table(place, small.TABLES["incidents"], [row | times])
     small.write_table(place, small.TABLES["stalls"], [])
-    (incident,) = model_of(place)["incidents"]["listed"]
+    model = model_of(place)
+    (incident,) = model["incidents"]["listed"]
     assert (incident["over"], incident["over_text"], incident["fault_end"]) == (False, "no", None)
     assert incident["when"].endswith(", 5.00 s); the fault itself was not over when the capture ended")
-    assert model_of(place)["headline"]["sentence"].startswith("1 incident, not over: ")
+    assert model["headline"]["sentence"].startswith("1 incident, not over: ")
     small.write_table(place, small.TABLES["incidents"], [row | times | {"fault_end_ns": small.at(9000)}])
     (incident,) = model_of(place)["incidents"]["listed"]
     assert (incident["over"], incident["over_text"]) == (True, "yes")
