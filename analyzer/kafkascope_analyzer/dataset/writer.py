@@ -41,6 +41,9 @@ _LONG_PAGES = (
 )
 """Options for pages as long as their bytes allow, because a compressor is set up for each page. Before pages had a
 limit of rows, Arrow's were that long."""
+_BUFFER_BYTES = 1 << 16
+"""Bytes of a file that are written at a time. Arrow writes the pages of each column and the fields of the footer one by
+one, some hundred times for a file of a few rows."""
 _COMPRESSION_LEVEL = 1
 """zstd level: higher ones take much more time and save little."""
 
@@ -156,6 +159,7 @@ class _DayFile:
         self._pending: list[pa.Table] = []
         self._times: tuple[int, int] | None = None
         self._writer: pq.ParquetWriter | None = None
+        self._sink: pa.NativeFile | None = None
         self.n_pending = 0
 
     def gather(self, rows: pa.Table) -> None:
@@ -178,8 +182,9 @@ class _DayFile:
 
     def _begun(self, schema: pa.Schema) -> pq.ParquetWriter:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._sink = pa.BufferedOutputStream(pa.OSFile(str(self._path), "wb"), _BUFFER_BYTES)
         return pq.ParquetWriter(
-            self._path,
+            self._sink,
             schema.remove_metadata(),  # rows of a joined file carry its metadata
             compression_level=_COMPRESSION_LEVEL,
             use_dictionary=_repeating(schema),
@@ -208,8 +213,9 @@ class _DayFile:
 
     def abort(self) -> None:
         """Closes the file in its current state."""
-        if self._writer is not None:
+        if self._writer is not None and self._sink is not None:
             self._writer.close()
+            self._sink.close()
             self._writer = None
 
 

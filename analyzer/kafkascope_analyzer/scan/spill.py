@@ -8,6 +8,7 @@ further captures are appended.
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ GATHERED_ROWS = 1 << 16
 GATHERED_BYTES = 16 << 20
 """Most bytes of a table that `gather` holds before they are written: reading many small batches costs more than their
 rows."""
+_BUFFER_BYTES = 1 << 14
+"""Bytes of a file that are written at a time. Arrow writes the columns of a batch one by one."""
 
 
 class Spill:
@@ -29,6 +32,7 @@ class Spill:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.part = part
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
+        self._open = ExitStack()
         self._gathered: dict[str, list[pa.Table]] = {}
         self._gathered_rows: Counter[str] = Counter()
         self._gathered_bytes: Counter[str] = Counter()
@@ -54,9 +58,10 @@ class Spill:
         if not table.num_rows:
             return
         if name not in self._writers:
-            file = str(_file(self.directory, name, self.part))
+            raw = pa.OSFile(str(_file(self.directory, name, self.part)), "wb")
+            file = self._open.enter_context(pa.BufferedOutputStream(raw, _BUFFER_BYTES))
             options = pa.ipc.IpcWriteOptions(compression="lz4")
-            self._writers[name] = pa.ipc.new_stream(file, table.schema, options=options)
+            self._writers[name] = self._open.enter_context(pa.ipc.new_stream(file, table.schema, options=options))
         self._writers[name].write_table(table)
         self.n_rows[name] += table.num_rows
 
@@ -64,8 +69,7 @@ class Spill:
         """Ends all files."""
         for name in list(self._gathered):
             self._write_gathered(name)
-        for writer in self._writers.values():
-            writer.close()
+        self._open.close()
         self._writers = {}
 
     def begin_end(self) -> None:
