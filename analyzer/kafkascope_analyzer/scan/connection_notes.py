@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.alike_rows import distinct_rows
 from kafkascope_analyzer.dataset.tables.connections import LIST_SEPARATOR
 from kafkascope_analyzer.scan.logins import Logins
 from kafkascope_analyzer.scan.partitions import CODED_TEXT
@@ -29,6 +28,7 @@ from kafkascope_parsers.exchanges import (
 )
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
+from kafkascope_parsers.machine.gather import gather_bytes
 from kafkascope_parsers.schema import Node, api_name
 from kafkascope_parsers.versions import ApiVersionRange
 
@@ -115,24 +115,19 @@ class ConnectionNotes:
             self._found.append((conn, "principal", user))
 
     def _offered(self, messages: Messages) -> None:
-        """Notes the versions in responses without an error: one text, which brokers of one release share. An API whose
-        lowest version is above the highest one does not count."""
+        """Notes the versions in responses without an error: one text for equal responses, which all brokers of a
+        release send."""
         columns = messages.columns
-        key, low, high = (_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version"))
-        in_order = np.less_equal(columns.values(low), columns.values(high))
-        known = in_order & ~(columns.is_null(low) | columns.is_null(high))
-        triples = np.stack([columns.values(node).astype(np.int16) for node in (key, low, high)], 1)[known]
-        ends = np.searchsorted(columns.row(key)[known], np.arange(len(columns) + 1))
         good = np.flatnonzero(columns.values(_node(columns, "error_code")) == 0)
-        conns = messages.connections
-        for rows, lists in _by_length(triples, ends, good):
-            offers, which = _distinct_lists(lists)
-            texts = pa.array([self._offer(offer) for offer in offers], pa.string())
-            what = pa.repeat("api_versions_offered", len(rows))
-            coded = pa.DictionaryArray.from_arrays(pa.array(which), texts)
-            self._offered_on.append(pa.table([pa.array(conns[rows]), what, coded], NOTES_SCHEMA))
+        if not len(good):
+            return
+        first, which = _equal_bodies(messages, good)
+        offers = [self._offer(triples) for triples in _version_ranges(columns, good[first].tolist())]
+        coded = pa.DictionaryArray.from_arrays(pa.array(which.astype(np.int32)), pa.array(offers, pa.string()))
+        what = pa.repeat("api_versions_offered", len(good))
+        self._offered_on.append(pa.table([pa.array(messages.connections[good]), what, coded], NOTES_SCHEMA))
 
-    def _offer(self, triples: NDArray[np.int16]) -> str:
+    def _offer(self, triples: NDArray[np.generic]) -> str:
         raw = triples.tobytes()
         if raw not in self._offers:
             named = sorted((k, ApiVersionRange(low, high).text_of(api_name(k))) for k, low, high in triples.tolist())
@@ -142,26 +137,31 @@ class ConnectionNotes:
         return self._offers[raw]
 
 
-def _by_length(
-    values: NDArray[np.int16], ends: NDArray[np.int64], rows: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int16]]]:
-    """Yields the lists of those rows, grouped by length: their rows, and values[n_rows, length, ...]. The list of row i
-    is values[ends[i] : ends[i + 1]].
-    """
-    lengths = ends[rows + 1] - ends[rows]
-    for length in np.unique(lengths).tolist():
-        alike = rows[lengths == length]
-        yield alike, values[ends[alike][:, np.newaxis] + np.arange(length)]
+def _version_ranges(columns: Columns, rows: list[int]) -> Iterator[NDArray[np.generic]]:
+    """Yields the offered API keys of those responses with their lowest and highest versions: integers [n, 3]. An API
+    whose lowest version is above the highest one does not count."""
+    nodes = [_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version")]
+    key, low, high = (columns.values(node) for node in nodes)
+    known = np.less_equal(low, high) & ~(columns.is_null(nodes[1]) | columns.is_null(nodes[2]))
+    ends = np.concatenate([[0], np.cumsum(np.maximum(columns.counts(_node(columns, "api_keys")), 0))])
+    for row in rows:
+        part = slice(ends[row], ends[row + 1])
+        yield np.stack([key[part], low[part], high[part]], 1)[known[part]]
 
 
-def _distinct_lists(lists: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
-    """Returns the distinct lists, and the index of each row's list."""
-    if not lists[0].size:
-        return lists[:1], np.zeros(len(lists), np.int32)
-    rows, which = distinct_rows(lists.reshape(len(lists), -1))
-    return rows.reshape(-1, *lists.shape[1:]), which
+def _equal_bodies(messages: Messages, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the places in `rows` of the first response of each body and version, and for each of these responses the
+    index of that first one."""
+    frames, columns = messages.frames, messages.columns
+    start, end = (frames[name][rows] for name in ("start", "end"))
+    bodies = gather_bytes(columns.buf, start + _BODY_AT, (end - start - _BODY_AT).astype(np.int32))
+    code = bodies.dictionary_encode().indices.to_numpy().astype(np.int64)
+    _, first, which = np.unique(code << 16 | columns.version_used[rows], return_index=True, return_inverse=True)
+    return first, which
 
 
+_BODY_AT = 8
+"""Bytes before the body of a response in its frame: the size and the correlation id."""
 _MOST_OFFERS = 64
 """Most distinct lists of offered versions that are remembered: a cluster has as many as releases and listeners."""
 
