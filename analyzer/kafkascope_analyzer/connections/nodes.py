@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from kafkascope_analyzer.connections.hosts import BY_DNS, HostNames
 
@@ -28,6 +29,15 @@ connection, API and topic-partition).
 _ONLY = "the only node at its address"
 
 
+class EqualAnswers(NamedTuple):
+    """n answers that indicate the same nodes (as in Answers); moving: None where the next report names no other
+    node."""
+
+    reported: int
+    moving: int | None
+    n: int
+
+
 @dataclass(slots=True)
 class Answers:
     """The nodes that the confirming answers of an address indicate, counted by node id.
@@ -40,10 +50,11 @@ class Answers:
     reported: Counter[int] = field(default_factory=Counter)
     moving: Counter[int] = field(default_factory=Counter)
 
-    def add(self, other: "Answers") -> None:
+    def add(self, answers: EqualAnswers) -> None:
         """Adds further answers of the address."""
-        self.reported += other.reported
-        self.moving += other.moving
+        self.reported[answers.reported] += answers.n
+        if answers.moving is not None:
+            self.moving[answers.moving] += answers.n
 
     def fitting(self, node_id: int) -> int:
         """Returns how many answers the node may have given."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.cluster import Cluster, Follower
 from kafkascope_analyzer.connections.leaders import UNKNOWN, Leaders
-from kafkascope_analyzer.connections.nodes import Answers
+from kafkascope_analyzer.connections.nodes import EqualAnswers
 from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH
 from kafkascope_analyzer.connections.roles import COMPACT_ROWS
 from kafkascope_analyzer.connections.topic_names import TopicNames
@@ -58,7 +58,7 @@ def _joined(parts: list[pa.Table]) -> pa.Table:
     return rows.group_by(keys, use_threads=False).aggregate(sums).rename_columns([*keys, *_TIMES])
 
 
-def count_answers(answers: pa.Table, leaders: Leaders) -> Iterator[tuple[int, Answers]]:
+def count_answers(answers: pa.Table, leaders: Leaders) -> Iterator[tuple[int, EqualAnswers]]:
     """Yields the connections of some partition answers, with the nodes that the first and the last answer for each
     partition indicate. An answer before any report of a leader indicates none.
     """
@@ -73,13 +73,9 @@ def count_answers(answers: pa.Table, leaders: Leaders) -> Iterator[tuple[int, An
     votes = [column[order] for column in columns]
     firsts = np.flatnonzero(first_of_runs(*votes))
     n_votes = np.diff(np.append(firsts, len(order)))
-    distinct = zip(*(column[firsts].tolist() for column in votes), n_votes.tolist(), strict=True)
-    for conn, reported, moving, n in distinct:
-        found = Answers()
-        found.reported[reported] += n
-        if moving != UNKNOWN:
-            found.moving[moving] += n
-        yield conn, found
+    conns, reported, moving = (column[firsts].tolist() for column in votes)
+    for conn, node, other, n in zip(conns, reported, moving, n_votes.tolist(), strict=True):
+        yield conn, EqualAnswers(node, None if other == UNKNOWN else other, n)
 
 
 def followers_of(spill: Path, clients: pa.ChunkedArray, topics: TopicNames) -> set[Follower]:

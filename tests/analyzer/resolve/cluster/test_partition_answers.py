@@ -117,8 +117,9 @@ def test_first_and_last_answers_speak_for_the_leader(spilled, leaders, n_rows):
     answers = partition_answers(spilled(n_rows), TopicNames.of(TOPICS))
     reported, moving = [Counter(), Counter()], [Counter(), Counter()]
     for conn, found in count_answers(answers, leaders):
-        reported[conn] += found.reported
-        moving[conn] += found.moving
+        reported[conn][found.reported] += found.n
+        if found.moving is not None:
+            moving[conn][found.moving] += found.n
     # Partition 0 moves to node 2 at 20: answers at 12, 14 and 16 may be either's.
     # The answer at 6 comes before any report; an only answer counts once.
     assert reported == [{1: 3, 2: 1}, {1: 4, 2: 1}]
