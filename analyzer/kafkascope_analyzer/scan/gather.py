@@ -16,8 +16,9 @@ class IntColumn:
     def put(self, frames: NDArray[np.int64], values: NDArray[np.int64], nulls: NDArray[np.bool_]) -> None:
         """Puts values[i] into frames[i] where nulls[i] is false and the frame has none yet."""
         keep = ~nulls & ~self._valid[frames]
-        self._values[frames[keep]] = values[keep]
-        self._valid[frames[keep]] = True
+        places = frames[keep]
+        self._values[places] = values[keep]
+        self._valid[places] = True
 
     def arrow(self) -> pa.Array:
         """Returns the column."""

@@ -14,6 +14,8 @@ from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import MessageType, Node
 
+_Places = NDArray[np.int64] | slice
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -77,8 +79,9 @@ class FactColumns:
                 if not columns.has(node):
                     continue
                 rows, pick = _first_of_each_row(columns, node)
-                values = columns.values(node)[pick].astype(np.int64)
-                nulls = columns.is_null(node)[pick] | np.isin(values, fact.none)
+                values, nulls = columns.values(node)[pick].astype(np.int64), columns.is_null(node)[pick]
+                for none in fact.none:
+                    nulls = nulls | (values == none)
                 self.ints[fact.column].put(frames[rows], values, nulls)
         for fact in self._texts:
             for node in nodes_of(message, fact.paths):
@@ -86,7 +89,9 @@ class FactColumns:
                     continue
                 rows, pick = _first_of_each_row(columns, node)
                 texts = strings(columns, node)
-                self.texts[fact.column].put(frames[rows], texts if node.level == 0 else texts.take(pa.array(pick)))
+                self.texts[fact.column].put(
+                    frames[rows], texts if isinstance(pick, slice) else texts.take(pa.array(pick))
+                )
 
     def arrow(self) -> dict[str, pa.Array]:
         """Returns all columns, with the types of the contract."""
@@ -105,12 +110,12 @@ def nodes_of(message: MessageType, paths: tuple[str, ...]) -> tuple[Node, ...]:
     return tuple(by_path[path] for path in paths if path in by_path)
 
 
-def _first_of_each_row(columns: Columns, node: Node) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns (rows, index): decoded rows that have the node, and the index of the node's first instance in each."""
-    rows = columns.row(node)
+def _first_of_each_row(columns: Columns, node: Node) -> tuple[_Places, _Places]:
+    """Returns (rows, index): decoded rows that have the node, and the index of the node's first instance in each. A
+    field outside of arrays has one instance in each row: then both are all places."""
     if node.level == 0:
-        return rows, np.arange(len(rows))
-    return np.unique(rows, return_index=True)
+        return slice(None), slice(None)
+    return np.unique(columns.row(node), return_index=True)
 
 
 def _named(codes: pa.Array, names: tuple[str, ...]) -> pa.Array:

@@ -4,6 +4,7 @@ Each function takes one spilled batch and facts about connections and the cluste
 """
 
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -81,6 +82,7 @@ def _rows(table: Table, columns: dict[str, pa.ChunkedArray | pa.Array], n: int) 
     """Returns the table's columns, taken from columns by name; `*_ts` are made from `*_ns`, the rest is null. The
     cluster is dictionary-encoded."""
     arrays, schema = [], _coded_cluster(table.schema)
+    nulls = cache(partial(pa.nulls, n))  # one array of each type, whose memory its columns share
     for field in schema:
         if field.name in columns:
             values = flat(columns[field.name])
@@ -89,7 +91,7 @@ def _rows(table: Table, columns: dict[str, pa.ChunkedArray | pa.Array], n: int) 
             source = "ts_ns" if field.name == "ts" else field.name.removesuffix("ts") + "ns"
             arrays.append(microseconds(flat(columns[source])))
         else:
-            arrays.append(pa.nulls(n, field.type))
+            arrays.append(nulls(field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -154,7 +156,8 @@ def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa
     columns["topic"] = names.topics.complete_coded(columns["topic"], columns["topic_id"])
     if "error_code" in columns:
         columns["error_name"] = coded_error_names(columns["error_code"])
-    arrays = [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in _CODED_PARTITIONS]
+    nulls = cache(partial(pa.nulls, n))  # one array of each type, whose memory its columns share
+    arrays = [columns[f.name] if f.name in columns else nulls(f.type) for f in _CODED_PARTITIONS]
     return pa.Table.from_arrays(arrays, schema=_CODED_PARTITIONS)
 
 
