@@ -5,6 +5,9 @@ from decimal import Decimal
 IDLE_LEAST_MS = 60_000
 """Shortest silence after which a middlebox may drop an idle connection: the shortest limits in use are a minute (usual
 client timeouts of HAProxy and Envoy), 4 min of Azure, 350 s of AWS, 10 min of GCP."""
+REPLACED, REPLACED_AFTER_MS = 3, 1_000
+"""Clients leave the connection of their first metadata request open, and may replace one or two; they do not leave one
+after the other to the same server."""
 ASKED_AGAIN = 10
 """Fewest Metadata or coordinator requests of a client that makes no progress: enough to show its back-off
 (retry.backoff.ms, 100 ms to 1 s), and more than any start needs."""

@@ -16,6 +16,7 @@ HERE = {
     "coordinator_loading",
     "evicted_member",
     "fetch_session_churn",
+    "idle_reset",
     "in_flight_saturated",
     "leader_skew",
     "missing_topic",
@@ -34,6 +35,7 @@ EXPECTED = {
     "loading": {("coordinator_loading", "worker-2")},
     "thrown_out": {("evicted_member", "loader-3"), ("static_member_conflict", "svc-b-5")},
     "storm": {("rebalance_storm", None), ("evicted_member", "worker-8"), ("evicted_member", "slow-poller")},
+    "idle_balancer": {("idle_reset", None)},
     "exits_at_a_record": {("returns_to_offset", None)},
     "limits": {
         ("throttled", "throttled-12"),
@@ -47,6 +49,7 @@ NAMED = {
     "loading": ("fraud-coordi664", "COORDINATOR_LOAD_IN_PROGRESS"),
     "thrown_out": ("session timeout: 6000 ms", "worker-7", "node-1"),
     "storm": ("session timeout: 2000 ms", "the 4000 ms that it allows"),
+    "idle_balancer": ("connections of svc-b-5, worker-6, worker-7 (10.77.0.101) to 3 servers",),
     "exits_at_a_record": ("offset 32 of TradeEvents-poison43-1 3 times", "picky-0 (10.88.3.101) began", "(3 times)"),
     "limits": ("went from offset 189 to 349", "never reads 160 records", "6072 to 6073 bytes", "(MESSAGE_TOO_LARGE)"),
 }
@@ -100,6 +103,6 @@ def test_evidence_opens(dataset_of: DatasetOf, name: str) -> None:
     connections = {row["conn_id"] for row in rows(dataset, "connections")}
     for row in findings(dataset):
         assert row["evidence"], row["sentence"]
-        assert set(row["evidence"]) <= requests, row["sentence"]
+        assert set(row["evidence"]) <= requests | connections, row["sentence"]
         assert row["conn_ids"], row["sentence"]
         assert set(row["conn_ids"]) <= connections, row["sentence"]

@@ -68,6 +68,20 @@ def goes_back(group: str, *offsets: int, every_s: int = 3, restarts: bool = Fals
     return {"clients": clients, "connections": connections, "partitions": rows, **own}
 
 
+def replaces(n: int, *, every_s: int = 8, used_again_s: int = 0, close_kind: str = "open") -> dict[str, Any]:
+    """A client that opens another connection to the same server for each request. used_again_s: the last one is used
+    again after so long."""
+    connections, requests = [], []
+    for i in range(n):
+        conn_id, at = f"c{40 + i}", (2 + i * every_s) * S
+        times = [at] + ([at + used_again_s * S] if used_again_s and i == n - 1 else [])
+        requests += [{"request_id": f"{conn_id}-{k}", "conn_id": conn_id, "ts_ns": ns} for k, ns in enumerate(times)]
+        own = {"first_ns": at, "last_ns": times[-1], "close_kind": close_kind}
+        connections.append({**own, "conn_id": conn_id, "n_requests": len(times), "n_responses": len(times)})
+    clients = [{**ONE, "conn_ids": [row["conn_id"] for row in connections]}]
+    return {"clients": clients, "connections": connections, "requests": requests}
+
+
 def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
     return [
         {"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": int((2 + i * every_s) * S), "api_name": api}
@@ -364,6 +378,10 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "no answer while it is muted": (muted(), {"throttled"}),
     "no answer after silence": (silent(idle_s=90), {"idle_reset"}),
     "reset after silence": (silent(idle_s=90, first_error_name="CONNECTION_RESET"), {"idle_reset"}),
+    "idle connections are replaced": (replaces(5), {"idle_reset"}),
+    "some idle connections are replaced": (replaces(3), set()),
+    "one is used again after as long": (replaces(5, used_again_s=9), set()),
+    "each is closed": (replaces(5, close_kind="fin_client"), set()),
     "reset while busy": (silent(idle_s=5, first_error_name="CONNECTION_RESET"), set()),
     "storm": (
         broken(resource_kind="partition", resource="t-0", first_error_name="NOT_LEADER_OR_FOLLOWER", storm=True),
@@ -708,6 +726,8 @@ def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["no answer after silence"].startswith("after 1 min 30 s")
     assert ", librdkafka 1.9.2, got the batch at offset 9 of t-0 25 times in 12.0 s" in sentence["cannot read zstd"]
     assert "compressed with zstd" in sentence["cannot read zstd"]
+    assert sentence["idle connections are replaced"].startswith("4 connections of app (10.0.")
+    assert " after a pause of 8.00 s or longer, first at 00:09.000 (" in sentence["idle connections are replaced"]
     back = sentence["goes back to one offset"]
     assert back.startswith("Group back1 went back to offset 7 of back1-0 3 times, from 00:04.000 (")
     assert back.endswith(") fetched the same records once more by itself (3 times)")
