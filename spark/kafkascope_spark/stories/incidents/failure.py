@@ -161,6 +161,8 @@ class Failure:
     stalls: list[Stall] = field(default_factory=list)
     earlier_stalls: list[Stall] = field(default_factory=list)
     """Stalls that began before because of other failures, and went on because of this one, too."""
+    further_stalls: list[Stall] = field(default_factory=list)
+    """Stalls of the failures that followed from it."""
     outlasting: set[str] = field(default_factory=set)
     """stall_id of those in stalls and earlier_stalls that went on because of a later failure."""
     recoveries: list[ClientRecovery] = field(default_factory=list)
@@ -252,6 +254,17 @@ class Failure:
         self.error_names.add(recovery.first_error_name)
         over = self.end_ns is not None and recovery.recovered_ns is not None
         self.end_ns = max(self.end_ns or 0, recovery.recovered_ns or recovery.start_ns) if over else None
+
+    @property
+    def shown_until_ns(self) -> int | None:
+        """Returns the time of the last error, if the failure has no end because its clients gave up or ended; None if
+        its end is known, or a client still tried when the capture ended."""
+        tried = [row for row in self.recoveries if row.recovered_ns is None]
+        if self.end_ns is not None or not tried or any(row.outcome == "still_open" for row in tried):
+            return None
+        if self.states or self.silences or any(stall.to_ns is None for stall in self.stalls):
+            return None
+        return max(row.last_failed_ns for row in tried)
 
     @property
     def refused_ms(self) -> int:

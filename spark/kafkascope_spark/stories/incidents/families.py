@@ -26,6 +26,15 @@ def with_families(rows: Mapping[Failure, IncidentRow]) -> dict[Failure, Incident
     }
 
 
+def give_further_stalls(failures: Iterable[Failure]) -> None:
+    """Gives each failure the stalls of the failures that followed from it."""
+    for failure in failures:
+        root = failure.root
+        while root is not None:
+            root.further_stalls.extend(failure.stalls)
+            root = root.root
+
+
 def _root_of(failure: Failure, rows: Mapping[Failure, IncidentRow]) -> Failure:
     """Returns the first failure in the chain of failures from which this one followed."""
     while failure.root is not None and failure.root in rows:

@@ -40,7 +40,7 @@ from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_se
 from kafkascope_spark.stories.incidents.error_brackets import give_error_brackets
 from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.families import with_families
+from kafkascope_spark.stories.incidents.families import give_further_stalls, with_families
 from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.given_up_joins import give_given_up
 from kafkascope_spark.stories.incidents.harm import give_fetched_again
@@ -63,6 +63,7 @@ from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.name_servers import name_server_failures
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.stories.incidents.other_failures import give_places, of_errors, of_rebalances, of_unexplained
+from kafkascope_spark.stories.incidents.other_subscriptions import without_other_subscriptions
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
 from kafkascope_spark.stories.incidents.repeated import with_repeated
@@ -268,6 +269,7 @@ class Incidents:
         left = _without(left, unanswered)
         of_groups = [stall for stall in left if stall.group_id]
         of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
+        of_members = self._found("subscriptions", lambda: without_other_subscriptions(of_members, errors))
         self._do("dead members", lambda: give_dead(of_members, self._rebalances, self._clients))
         left = [stall for stall in _without(left, of_members) if not _may_be_by_choice(stall)]
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
@@ -294,7 +296,9 @@ class Incidents:
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
         self._do("addresses of names", lambda: mark_dead_addresses(found, self._lookups, self._states))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
-        return with_repeated(found)
+        found = with_repeated(found)
+        self._do("stalls of consequences", lambda: give_further_stalls(found))
+        return found
 
     def _of_ended_or_late_clients(self, others: list[Failure]) -> list[Failure]:
         """Returns the failures of clients that ended without a clean close, and of those that ended a transaction late,

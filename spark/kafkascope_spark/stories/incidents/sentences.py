@@ -140,4 +140,8 @@ def _impact_without_stalls(failure: Failure) -> str:
         return f"A host waited for it for at least {duration(failure.waited_ms * 1_000_000)}."
     if failure.is_lossy or failure.is_delayed:
         return "Requests and responses were delayed by it; clients got responses later than the capture shows."
+    if failure.further_stalls:
+        longest = duration(max(stall.waited_ms for stall in failure.further_stalls) * 1_000_000)
+        who = _who(failure.further_stalls, at_start=True)
+        return f"{who} stalled because of what followed from it, for {longest} at the longest."
     return f"No {'other ' if failure.earlier_stalls or failure.left_open else ''}client stalled because of it."

@@ -19,6 +19,10 @@ class Lasting(Protocol):
     closed_ns: int | None
     stretches: tuple[tuple[int, int | None], ...]
 
+    @property
+    def shown_until_ns(self) -> int | None:
+        """Time at which it was shown last, if that was before the end of the capture, and its end is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Times:
@@ -43,7 +47,10 @@ class Times:
             lasted = [duration(to_ns - from_ns) for from_ns, to_ns in failure.stretches if to_ns is not None]
             return f"{since} to {until}, {len(failure.stretches)} times ({listed(lasted, _MOST_STRETCHES)})"
         if failure.end_ns is None:
-            return f"{since} to the end of the capture"
+            shown_ns = failure.shown_until_ns
+            if shown_ns is None:
+                return f"{since} to the end of the capture"
+            return f"{since} on (last error at {self.at(shown_ns)})"
         return f"{since} to {self.at(failure.end_ns)} ({duration(failure.end_ns - begin_ns)})"
 
     def between(self, after_ns: int | None, by_ns: int) -> str:

@@ -1,12 +1,13 @@
 """The severity of a family is the worst of its incidents."""
 
 from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.families import with_families
+from kafkascope_spark.stories.incidents.families import give_further_stalls, with_families
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.path import PATH
+from kafkascope_spark.stories.incidents.sentences import sentence_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 
-from .conftest import row_of
+from .conftest import MakeStall, row_of
 
 
 def failure(root: Failure | None = None) -> Failure:
@@ -45,3 +46,14 @@ def test_nothing_follows_from_a_failure_without_a_row() -> None:
     followed = failure(lost)
     (made,) = with_families({followed: row("followed", "warning", "lost")}).values()
     assert (made.root_incident_id, made.family_severity) == (None, "warning")
+
+
+def test_who_stalled_because_of_what_followed_is_named(stall: MakeStall) -> None:
+    first = failure()
+    second = failure(first)
+    third = failure(second)
+    third.stalls.append(stall("consume", 21, 1, 10, 33))
+    give_further_stalls([third, second, first])
+    assert [len(each.further_stalls) for each in (first, second, third)] == [1, 1, 0]
+    for each in (first, second):
+        assert ". client-21 stalled because of what followed from it, for 23.0 s" in sentence_of(each, 2, 0)
