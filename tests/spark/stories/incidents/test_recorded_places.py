@@ -258,3 +258,12 @@ def test_advertised_addresses_at_which_nothing_answers(dataset_of: Callable[...,
     row = told(dataset_of("unreachable_listener"))
     assert (row["kind"], row["place"], row["severity"]) == ("listener", "listener", "error")
     assert row["subject"].split(", ") == event["detail"]["advertised"]
+
+
+def test_brokers_that_are_all_late_at_once_are_a_slow_cluster(dataset_of: Callable[..., Path]) -> None:
+    """By the brokers' request log each of them took half a second or longer for a Produce, all within a second."""
+    row, late = told(dataset_of("cluster_slow")), events("cluster_slow")
+    assert (row["kind"], row["place"], row["node_id"]) == ("cluster_slow", "cluster", None)
+    assert row["subject"] == ", ".join(f"node {node}" for node in sorted({e["detail"]["node_id"] for e in late}))
+    assert row["start_ns"] < late[0]["ts_ns"]
+    assert late[-1]["ts_ns"] < row["end_ns"] + NEAR_NS
