@@ -31,11 +31,11 @@ class Count:
 
     @property
     def name(self) -> str:
-        """Returns a name that changes with the query."""
+        """A name that changes with the query."""
         return hashlib.sha256(self.query.encode()).hexdigest()[:16]
 
     def added(self, rows: str) -> str:
-        """Returns SQL for the count of all files. rows: table with the counts of each."""
+        """Returns SQL for the count of all files. rows: name of the table with the counts of each."""
         types = {"int64": "bigint", "string": "varchar"}
         numbers = (f"{each}({name})::{types[str(kind)]} as {name}" for name, (each, kind) in self.numbers.items())
         return f"(select {', '.join([*self.keys, *numbers])} from {rows} group by {', '.join(self.keys)})"
