@@ -185,6 +185,7 @@ class Listeners:
             self._alternatives(spoken, servers),
             bool(set().union(*(self._served.get(server, ()) for server in servers)) - {use.client_ip for use in uses}),
             self._let_in_at(uses, servers),
+            {use.client_ip for use in uses} <= {server.rpartition(":")[0] for server in self._served},
         )
 
     def _let_in_at(self, uses: Sequence[ListenerUse], servers: set[str]) -> list[str]:

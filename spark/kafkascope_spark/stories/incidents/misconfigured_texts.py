@@ -154,7 +154,15 @@ def _proxy_header(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
 
 
 def _protocol(misuse: Misuse, observed: Observed) -> Iterable[Action]:
-    """Returns the advice to use the security protocol of the listener, or another listener."""
+    """Returns the advice to use the security protocol of the listener, or another listener. A broker has no such
+    setting of its own: it connects to others as its inter-broker listener says."""
+    if misuse.by_brokers:
+        yield brokers(
+            f"A broker connects to others in this way, and no client: compare listener.security.protocol.map, "
+            f"inter.broker.listener.name and security.inter.broker.protocol of {clients_of(misuse)} with those of the "
+            "others, and with what they were before it was last started. Its replicas stay behind meanwhile."
+        )
+        return
     names = f"{setting('security', observed.libraries)} to {' or '.join(_fitting(misuse))}"
     more = ""
     if misuse.cause == "without_sasl":

@@ -40,7 +40,7 @@ class Misuse:
     """Use of a listener by clients whose settings do not fit it. protocols, mechanisms: those of clients that were
     served there; alternatives: other addresses that serve the protocols of these clients; others_served: whether
     clients of other addresses were served there; let_in_at: other addresses at which all hosts of these clients logged
-    in with the same mechanism."""
+    in with the same mechanism; by_brokers: whether only brokers of the capture did it."""
 
     cause: Cause
     uses: Sequence[ListenerUse]
@@ -49,6 +49,7 @@ class Misuse:
     alternatives: Sequence[str]
     others_served: bool
     let_in_at: Sequence[str] = ()
+    by_brokers: bool = False
 
     @property
     def is_of_one_client(self) -> bool:

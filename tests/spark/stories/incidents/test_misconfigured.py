@@ -192,6 +192,16 @@ def test_a_listener_that_demands_tls_of_clients_that_it_served_without_is_told_a
         assert (incident["fault_start_after_ns"], incident["fault_start_ns"]) == (4 * NS, 5 * NS)
 
 
+def test_a_broker_that_speaks_tls_to_others_is_told_which_settings_to_compare(use: MakeRow) -> None:
+    """Recorded: a broker came back from a restart with TLS on the listener between brokers; the others had none."""
+    served = [use(30, "PLAINTEXT", served=True, server=f"10.0.0.{node}:9093") for node in (1, 2)]
+    broker = use(2, "TLS", client_instance_id=None, client_id=None)
+    (incident,), _ = tell(uses=[*served, broker])
+    assert "spoke TLS to 10.0.0.1:9093, which does not use TLS" in incident["sentence"]
+    assert "security.inter.broker.protocol of 10.0.0.2 with" in advised(incident)
+    assert [action["owner"] for action in incident["actions"]] == ["brokers"]
+
+
 def test_one_incident_for_a_listener_and_a_cause(use: MakeRow) -> None:
     """Two clients without TLS at two brokers of one listener; a third client with TLS at another port."""
     served = [use(30, "TLS", served=True, server=f"10.0.0.{node}:9093") for node in (1, 2)]
