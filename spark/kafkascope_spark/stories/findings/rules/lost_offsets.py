@@ -39,15 +39,17 @@ _PLACE = "cluster, group_id, topic, partition"
 _EVIDENCE = "array(found.known.request_id, coalesce(by.request_id, found.request_id), found.request_id)"
 _IS_OK = "r.status = 'ok' and coalesce(r.n_errors, 0) = 0"
 # One finding per client, group and topic. `gone`: the first OffsetFetch of each partition that found no offset although
-# the capture has a commit that was accepted, or an OffsetFetch that found one, before; `known`: the last of these.
+# the capture has a commit that was accepted, or an OffsetFetch that found one, before it was sent; `known`: the last of
+# these.
 # `deleted`: the last request in between that deleted it. `began`: offset at which the client continued.
 _QUERY = f"""
 with absent as (
-    select r.cluster, r.group_id, a.topic, a.partition, a.ts_ns, a.request_id, a.conn_id
+    select r.cluster, r.group_id, a.topic, a.partition, coalesce(r.ts_ns, a.ts_ns) as ts_ns, a.request_id, a.conn_id
     from absent_offsets a join requests r on a.request_id = r.request_id
     where r.api_key = {api_keys.OFFSET_FETCH} and r.group_id is not null and coalesce(a.error_code, 0) = 0
 ), committed as (
-    select r.cluster, r.group_id, p.topic, p.partition, p.ts_ns, p.partition_offset as offset, p.request_id
+    select r.cluster, r.group_id, p.topic, p.partition, coalesce(r.response_ns, p.ts_ns) as ts_ns,
+        p.partition_offset as offset, p.request_id
     from partitions p join requests r on p.request_id = r.request_id
     where r.api_key in ({api_keys.OFFSET_COMMIT}, {api_keys.OFFSET_FETCH}) and p.partition_offset >= 0 and {_IS_OK}
         and exists (select 1 from absent) and (
