@@ -52,6 +52,8 @@ class Connection:
     """Number of connections that the server refused within five seconds after this one's end."""
     tls_ja4: str | None = None
     """JA4 fingerprint of the client's TLS hello."""
+    names_server: bool | None = None
+    """Whether the client's TLS hello has a server name (SNI); None if the capture has no whole hello."""
     tls_given_up: "TlsGivenUp | None" = None
     """The side that gave up TLS, and the reason."""
     n_claimed: int | None = None

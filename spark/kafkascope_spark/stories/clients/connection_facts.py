@@ -54,6 +54,7 @@ def connection_of(row: ConnectionEvent) -> Connection:
         advertised=f"{row.advertised_host}:{row.advertised_port}" if row.advertised_host else None,
         session_lifetime_ms=row.session_lifetime_ms,
         tls_ja4=row.tls_ja4,
+        names_server=None if row.tls_ja4 is None else row.tls_sni is not None,
         tls_given_up=None if row.claimed_requests else _tls_given_up(row),
         n_claimed=row.claimed_requests,
         claimed_job=row.claimed_job,

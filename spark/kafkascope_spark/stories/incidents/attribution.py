@@ -12,6 +12,7 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key
+from kafkascope_spark.stories.incidents.recovery_attribution import MAY_OUTLAST
 from kafkascope_spark.stories.incidents.stall_candidates import (
     LEAST_OVERLAP_NS,
     OF_NAMED_NODES,
@@ -183,7 +184,14 @@ def after_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
     if stall.kind not in ("membership", "commit", "metadata", "transaction", "admin") and not stall.error_names:
         return None
     last = among.known.over_last(stall.from_ns)
-    return last if last is not None and stall.from_ns <= (last.end_ns or 0) + FOLLOWS_NS else None
+    if last is None or stall.from_ns > (last.end_ns or 0) + FOLLOWS_NS:
+        return None
+    return None if _outlasts(stall, (last.end_ns or 0) + FOLLOWS_NS) else last
+
+
+def _outlasts(stall: Stall, until_ns: int) -> bool:
+    """Whether a client still got errors after until_ns that have a cause of their own if they last."""
+    return not MAY_OUTLAST.isdisjoint(stall.error_names) and (stall.to_ns is None or stall.to_ns > until_ns)
 
 
 def while_replicas_catch_up(stall: Stall, among: Candidates) -> Failure | None:

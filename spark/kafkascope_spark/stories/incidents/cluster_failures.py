@@ -1,10 +1,10 @@
 """Failures of the whole cluster: all brokers failed at the same time. The failures of the brokers are its parts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure import UNSERVED, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.cluster_down import CLUSTER_DOWN
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -15,11 +15,14 @@ LEAST_BROKERS = 2
 def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState]) -> Iterator[Failure]:
     """Yields the failures of the cluster. Their parts follow from them (`root`) and hand over their stalls, recoveries
     and rebalances; call this after these have been attributed. states: rows of broker_states."""
-    brokers = {row.broker_key for row in states if row.state == "serving" and row.host_kind == "client"}
+    serving = [row for row in states if row.state == "serving" and row.host_kind == "client"]
+    brokers = {row.broker_key for row in serving if row.node_id is not None}
+    if len(brokers) < LEAST_BROKERS:
+        brokers = {row.broker_key for row in serving}
     of_brokers = [f for f in failures if f.is_of_broker and f.kind.cuts_clients and not brokers.isdisjoint(_keys(f))]
     for group in _at_one_time(of_brokers):
         if len(brokers) >= LEAST_BROKERS and brokers <= {key for failure in group for key in _keys(failure)}:
-            yield _of_parts(group)
+            yield _of_parts(group, {row.server for row in serving if row.broker_key not in brokers})
 
 
 def _own(failure: Failure) -> list[BrokerState]:
@@ -51,7 +54,8 @@ def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
         yield group
 
 
-def _of_parts(parts: Sequence[Failure]) -> Failure:
+def _of_parts(parts: Sequence[Failure], others: Collection[str]) -> Failure:
+    """others: addresses of no known broker that served clients, such as that of a load balancer for bootstrapping."""
     ends = [part.end_ns for part in parts]
     cluster = Failure(
         CLUSTER_DOWN,
@@ -62,6 +66,9 @@ def _of_parts(parts: Sequence[Failure]) -> Failure:
     )
     cluster.fault = _fault(parts)
     _give_harm(cluster, parts)
+    cluster.beside = frozenset(others)
+    waits = (row.last_failed_ns - row.start_ns for row in cluster.recoveries if row.outcome in UNSERVED)
+    cluster.waited_ms = max(waits, default=0) // 1_000_000
     return cluster
 
 

@@ -1,6 +1,7 @@
 """Error messages of brokers: a message often holds details that the error code lacks, such as the error that a leader
 got itself from another broker."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -9,6 +10,8 @@ from kafkascope_spark.stories.incidents.failure import Failure
 
 MOST_MESSAGES = 2
 MOST_CHARACTERS = 200
+_COUNT = re.compile(r"^One or more records have been rejected due to \d+ record errors in total\D*?: \[")
+"""Begin of the message in which a broker lists what is wrong with single records (KIP-467)."""
 
 
 def give_messages(failures: Iterable[Failure], packets: Packets) -> None:
@@ -27,4 +30,7 @@ def quoted(failure: Failure) -> str:
 
 
 def _cut(message: str) -> str:
+    """Returns the begin of a message; of a list of what is wrong with single records the begin of the list."""
+    message, n = _COUNT.subn("", message)
+    message = message.removesuffix("]") if n else message
     return message if len(message) <= MOST_CHARACTERS else f"{message[:MOST_CHARACTERS]}…"

@@ -33,6 +33,10 @@ UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal", "wrong_r
 """Outcomes of recoveries in which the client was not served, at the same broker or another."""
 
 
+MANY_MOVES = 4
+"""A leader that moves away and back, as in a rolling restart, moves twice for each time."""
+
+
 @dataclass(frozen=True, slots=True)
 class EndedSession:
     """A broker's ZooKeeper session that ended.
@@ -53,6 +57,18 @@ class EndedSession:
     reopened_ns: int | None
     is_replaced: bool
     conn_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SilentLeader:
+    """The leader of a group that sent no SyncGroup after its JoinGroup was answered (joined_ns), for which n_waiting
+    members waited."""
+
+    client_id: str | None
+    client_ip: str | None
+    generation: int | None
+    joined_ns: int
+    n_waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +218,10 @@ class Failure:
     """For members of groups: requests that waited behind long polls until the sessions timed out."""
     given_up_joins: list[UnansweredRequest] = field(default_factory=list)
     """For members of groups: JoinGroup requests that clients gave up, in order of time."""
+    silent_leader: SilentLeader | None = None
+    """For members of groups: the leader for which the others still waited when the capture ended."""
+    n_other_fetches: int = 0
+    """For a consumer that left topic-partitions out: number of its Fetch requests for others meanwhile."""
     dead_members: list[AffectedClient] = field(default_factory=list)
     """For members of groups: members whose processes ended without leaving the group, which still waited for them."""
     latencies: Latencies = field(default_factory=Latencies)
@@ -216,6 +236,8 @@ class Failure:
     """For clients: how they used a listener that does not fit their settings."""
     lookups: list[LookupRun] = field(default_factory=list)
     """For a name server: DNS queries that it did not answer in time."""
+    beside: frozenset[str] = frozenset()
+    """For a cluster: addresses of no known broker at which clients were served, too."""
     fault: Fault | None = None
     """Begin and end of the fault, if the detector knows more than `fault_of` derives from states and silences."""
     waited_ms: int = 0
@@ -231,6 +253,8 @@ class Failure:
     """For a missing topic: its last deletion before that."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
     """For errors of a broker that was no longer the leader: the actual leader, by topic-partition."""
+    moves_ns: tuple[int, ...] = ()
+    """For moves: when other leaders were named of the topic-partition whose leader moved most often."""
     course: tuple[CourseStep, ...] = ()
     """For a broker or leader: the steps that followed from the failure, in order of time."""
     stretches: tuple[tuple[int, int | None], ...] = ()
@@ -276,6 +300,11 @@ class Failure:
         return max(((row.last_failed_ns - row.start_ns) // 1_000_000 for row in counted), default=0)
 
     @property
+    def is_flapping(self) -> bool:
+        """Whether the leader of one topic-partition moved again and again."""
+        return len(self.moves_ns) >= MANY_MOVES
+
+    @property
     def is_of_broker(self) -> bool:
         """Whether a broker failed for everybody."""
         return self.kind.of_broker
@@ -289,7 +318,8 @@ class Failure:
     def is_routine(self) -> bool:
         """Whether a group only rebalanced because members joined or left normally."""
         has_lost = any(rebalance.lost for rebalance in self.rebalances)
-        return self.kind.of_members and bool(self.rebalances) and not has_lost and not self.error_names
+        is_calm = not has_lost and not self.error_names and self.silent_leader is None
+        return self.kind.of_members and bool(self.rebalances) and is_calm
 
     @property
     def kept_out(self) -> frozenset[str]:

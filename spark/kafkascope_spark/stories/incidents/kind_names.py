@@ -72,6 +72,7 @@ INCIDENT_KINDS = (
     "protocol_changed",
     "client",
     "slow_consumer",
+    "not_fetched",
     "client_died",
     "session_ended",
     "lost_records",

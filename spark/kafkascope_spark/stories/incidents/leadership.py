@@ -90,6 +90,11 @@ class Leadership:
         moves = (before for before, after in pairwise(facts) if from_ns <= after.since_ns <= until_ns)
         return max((m for m in moves if m.node_id == node_id), key=lambda fact: fact.since_ns, default=None)
 
+    def moves_ns(self, topic_partition: str, from_ns: int, until_ns: int) -> tuple[int, ...]:
+        """Returns when another node was reported as the leader of a topic-partition, from from_ns to until_ns."""
+        moves = pairwise(f for f in self._leaders.get(topic_partition, ()) if f.node_id is not None)
+        return tuple(b.since_ns for a, b in moves if a.node_id != b.node_id and from_ns <= b.since_ns <= until_ns)
+
     def coordinator(self, name: str, at_ns: int) -> int | None:
         """Returns the node that coordinated a group or transactional id at a time, as brokers reported it; None if
         unknown."""

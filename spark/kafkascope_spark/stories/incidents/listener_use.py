@@ -41,6 +41,7 @@ class Outcome(StageRow):
     error; closed_login: whether the server closed it then, without one; answered: whether the server answered
     ApiVersions before it closed; asked: whether the client sent other requests than the handshake. tls_given_up: which
     side gave up TLS, and why; tls_alerted: whether the server answered requests without TLS with a TLS alert.
+    names_server: whether the client's TLS hello has a server name (SNI), None if unknown.
     """
 
     server: str
@@ -57,6 +58,7 @@ class Outcome(StageRow):
     asked: bool = False
     tls_given_up: TlsGivenUp | None = None
     tls_alerted: bool = False
+    names_server: bool | None = None
 
     @property
     def lost_session(self) -> bool:
@@ -254,8 +256,9 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
         return Outcome(*spoke, served=False, error_name=error_name, had_session=had_session)
     if protocol == TLS and connection.tls_given_up is not None and connection.first_request_ns is None:
         return Outcome(*spoke, served=False, tls_given_up=connection.tls_given_up)
+    named = connection.names_server
     if connection.server_bytes > 0 if protocol == TLS else connection.served:
-        return Outcome(*spoke, served=True, from_start=connection.opened_in_capture)
+        return Outcome(*spoke, served=True, from_start=connection.opened_in_capture, names_server=named)
     if protocol == HTTP or (protocol == PROXY and connection.server_bytes == 0):
         return Outcome(*spoke, served=False)
     if protocol == PROXY:
@@ -268,7 +271,7 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
     if connection.close_kind not in CLOSED_BY_SERVER:
         return None
     if protocol == TLS:
-        return Outcome(*spoke, served=False)
+        return Outcome(*spoke, served=False, names_server=named)
     is_answered = connection.n_responses > 0
     if connection.sasl_mechanism is not None and is_answered and connection.apis <= api_keys.HANDSHAKE_APIS:
         return Outcome(*spoke, served=False, closed_login=True)

@@ -52,6 +52,7 @@ from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.late_responses import with_late_responses
 from kafkascope_spark.stories.incidents.late_retries import late_retries
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
+from kafkascope_spark.stories.incidents.left_out import mark_left_out
 from kafkascope_spark.stories.incidents.links import with_links
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
@@ -70,6 +71,7 @@ from kafkascope_spark.stories.incidents.repeated import with_repeated
 from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
 from kafkascope_spark.stories.incidents.short_timeouts import mark_short_timeouts
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.silent_leaders import give_silent_leaders
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
@@ -275,8 +277,7 @@ class Incidents:
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
         left = self._waiting_for_lost(lost, left)
-        late = self._found("late polls", lambda: late_polls(left))
-        late += self._found("late retries", lambda: late_retries(_without(left, late), by_themselves))
+        late = self._late_clients(left, by_themselves)
         left = _without(left, late)
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
@@ -290,6 +291,7 @@ class Incidents:
         self._do("error messages", lambda: give_messages(found, self._packets))
         self._do("long polls", lambda: give_held(found, self._packets, self._clients))
         self._do("joins that were given up", lambda: give_given_up(found, self._packets))
+        self._do("silent leaders", lambda: give_silent_leaders(found, self._packets, self._clients))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
         self._do("times of errors", lambda: give_error_brackets(found, self._packets.last_successes))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
@@ -299,6 +301,12 @@ class Incidents:
         found = with_repeated(found)
         self._do("stalls of consequences", lambda: give_further_stalls(found))
         return found
+
+    def _late_clients(self, stalls: list[Stall], recoveries: list[ClientRecovery]) -> list[Failure]:
+        """Returns the failures of clients that fetched late, left topic-partitions out or tried again late."""
+        late = self._found("late polls", lambda: late_polls(stalls))
+        self._do("partitions left out", lambda: mark_left_out(late, self._packets.fetches))
+        return [*late, *self._found("late retries", lambda: late_retries(_without(stalls, late), recoveries))]
 
     def _of_ended_or_late_clients(self, others: list[Failure]) -> list[Failure]:
         """Returns the failures of clients that ended without a clean close, and of those that ended a transaction late,

@@ -80,6 +80,8 @@ class Listeners:
         self._failed: list[ListenerUse] = []
         self._plain: dict[tuple[str, str], set[str]] = defaultdict(set)
         """Reasons for which clients gave up TLS, as handshakes show them, by port and alert."""
+        self._named: dict[str, set[bool]] = defaultdict(set)
+        """Whether the TLS hellos of served connections had a server name (SNI), by address of the listener."""
         self._offers: dict[str, list[str]] = {}
         """Addresses at which clients are served, sorted, by protocol. Filled when all uses have been taken."""
 
@@ -91,6 +93,8 @@ class Listeners:
             return
         self._taken[use.server].add(use.outcome.protocol)
         self._served[use.server].add(use.client_ip)
+        if use.outcome.names_server is not None:
+            self._named[use.server].add(use.outcome.names_server)
         if use.outcome.from_start:
             self._known[use.server].add(use.outcome.protocol)
             if not use.outcome.of_broker:
@@ -154,6 +158,8 @@ class Listeners:
             return "needless_tls"
         if protocol not in WITH_TLS and taken <= WITH_TLS and not use.outcome.answered:
             return "without_tls"
+        if use.outcome.names_server is False and self._named.get(use.server) == {True}:
+            return "without_name"
         is_open = use.outcome.asked and use.n >= UNAUTHENTICATED
         if not is_open or f"SASL_{protocol}" not in taken:
             return None

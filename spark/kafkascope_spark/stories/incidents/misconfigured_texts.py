@@ -27,6 +27,8 @@ _DID: dict[Cause, str] = {
     "without_tls": "{who} spoke Kafka without TLS to {place}, which accepts TLS only",
     "tls_since": "{place} answered {who} with TLS alerts, although the listener serves clients without TLS at other "
     "times or at other brokers",
+    "without_name": "{place} closed the connections of {who} at a TLS hello without a server name (SNI), and serves "
+    "clients whose hello names one",
     "without_sasl": "{who} did not authenticate at {place}, which requires SASL",
     "before_login": "{who} sent requests to {place}, which requires SASL, before it had authenticated",
     "needless_sasl": "{who} began SASL at {place}, which does not use SASL (ILLEGAL_SASL_STATE)",
@@ -150,6 +152,16 @@ def _proxy_header(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
         "proxy_protocol_v2.enabled=false of the target group; HAProxy: no send-proxy; nginx: no proxy_protocol on): a "
         "broker takes the first bytes of the header for the length of a request, and closes the connection. What comes "
         "behind the load balancer is not to be changed."
+    )
+
+
+def _without_name(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+    yield clients(
+        f"What stands at {place_of(misuse)} (an ingress with TLS passthrough, a route, a proxy) chooses the broker by "
+        "the server name in the TLS hello, and the library of these clients sends none: use a host name and no IP "
+        f"address in {setting('bootstrap', observed.libraries)}, and a library, or a release of it, that sends the "
+        "name also where it does not verify it (some send none with verification of host names switched off). "
+        "Certificates, limits of connections and brokers are not the cause."
     )
 
 
@@ -385,6 +397,7 @@ _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "proxy_header": _proxy_header,
     **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
     "tls_since": _tls_since,
+    "without_name": _without_name,
     "before_login": _before_login,
     "mechanism": _mechanism,
     "mechanism_gone": _mechanism_gone,

@@ -17,6 +17,7 @@ Cause = Literal[
     "needless_tls",
     "without_tls",
     "tls_since",
+    "without_name",
     "without_sasl",
     "before_login",
     "needless_sasl",

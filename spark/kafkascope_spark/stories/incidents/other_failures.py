@@ -11,6 +11,7 @@ from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_ERROR
+from kafkascope_spark.stories.incidents.kinds.epoch_ahead import EPOCH_AHEAD, is_ahead
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
@@ -215,6 +216,8 @@ def _by_subject(
 
 
 def _kind_of(recovery: ClientRecovery, moved: Mapping[str, Leader]) -> Kind:
+    if is_ahead(recovery):
+        return EPOCH_AHEAD
     if recovery.recovery_id in moved:
         return LEADER_MOVE
     if is_of_new_topic(recovery):

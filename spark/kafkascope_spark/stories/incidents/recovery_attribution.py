@@ -13,7 +13,7 @@ from kafkascope_parsers.error_facts import (
     errors_about,
 )
 from kafkascope_spark.stories.incidents.client_failures import AFTER_SILENCE
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, is_stuck
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, followed_until_ns
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
@@ -30,6 +30,9 @@ _TOO_EARLY = COORDINATOR_MOVED & LED_ELSEWHERE
 _OVERTAKEN = frozenset({"OUT_OF_ORDER_SEQUENCE_NUMBER"})
 """Errors of an idempotent producer that had several batches in flight to a failed broker: the next leader may receive
 later batches first, and refuses them until it has the earlier ones."""
+MAY_OUTLAST = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "LEADER_NOT_AVAILABLE"})
+"""Errors that brokers return for a while after a failure, and that a failure which is over does not explain for
+long."""
 _OF_ALL: Key = ("broker", None)
 """Key of failures of brokers that cause errors at other brokers."""
 _AT_NODE: dict[str, frozenset[str]] = {
@@ -118,7 +121,7 @@ def _follows(recovery: ClientRecovery, failure: Failure) -> bool:
         return ended and start >= failure.start_ns and error in AFTER_SILENCE
     if failure.misuse is not None:
         return error in OF_SETTINGS and _is_of_misuse(recovery, failure, failure.misuse)
-    if not _is_of_time(recovery, failure):
+    if not _is_of_time(recovery, failure) or _outlasts(recovery, failure):
         return False
     if failure.kind.between_brokers:
         return error in FOLLOWS
@@ -140,6 +143,15 @@ def _is_of_time(recovery: ClientRecovery, failure: Failure) -> bool:
     """Whether the recovery began during the failure, up to a second before it, or up to FOLLOWS_NS after it."""
     start = recovery.failing_since_ns
     return start >= failure.start_ns - SECOND and (failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS)
+
+
+def _outlasts(recovery: ClientRecovery, failure: Failure) -> bool:
+    """Whether a client never succeeded, although the failure had been over for longer than anything follows from it: a
+    coordinator that does not finish loading, or a partition that has no leader although its broker is back, has a
+    cause of its own."""
+    if recovery.first_error_name not in MAY_OUTLAST or failure.end_ns is None or not is_stuck(recovery):
+        return False
+    return recovery.last_failed_ns - failure.end_ns > FOLLOWS_NS
 
 
 def _is_of_misuse(recovery: ClientRecovery, failure: Failure, misuse: Misuse) -> bool:

@@ -204,6 +204,16 @@ def cut_off(n: int, *, close_kind: str = "fin_server", others: int | None = None
     return {"clients": clients, "connections": connections, "requests": requests}
 
 
+def leaves_a_controller(n: int, *, offers: str = "Vote:0-1") -> dict[str, Any]:
+    """A program that is given the address of a controller (https://github.com/apache/kafka/pull/11135). offers: what
+    the server offers besides ApiVersions."""
+    hello = {"server_ip": "10.0.0.31", "server_port": 9093, "n_requests": 1, "n_responses": 1}
+    hello |= {"close_kind": "fin_client", "api_versions_offered": ["ApiVersions:0-4", offers]}
+    connections = [{**hello, "conn_id": f"c{i}", "first_ns": i * S, "last_ns": i * S + MS} for i in range(1, n + 1)]
+    who = {**ONE, "kind": "unknown", "conn_ids": [row["conn_id"] for row in connections]}
+    return {"clients": [who], "connections": connections}
+
+
 def gives_up(n: int, *, patience_ms: int = 500, took_ms: int = 800) -> dict[str, Any]:
     """A producer that closes its connection so long after each Produce, answered after took_ms, and sends the same on
     the next."""
@@ -566,6 +576,9 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "cut off at a version that the broker has not": (cut_off(4, others=5), {"closed_at_request"}),
     "cut off, and another is answered in that version": (cut_off(4, others=7, offered=11), set()),
     "turned away before the request is read": (cut_off(4, close_kind="rst_server", others=5), set()),
+    "is given a controller": (leaves_a_controller(4), {"bootstrap_at_controller"}),
+    "is given a controller twice": (leaves_a_controller(2), set()),
+    "says hello to a broker": (leaves_a_controller(4, offers="Metadata:0-13"), set()),
     "gives up before the answer": (gives_up(4), {"gave_up_too_soon"}),
     "closes after each answer": (gives_up(4, patience_ms=900), set()),
     "gives up once": (gives_up(1), set()),

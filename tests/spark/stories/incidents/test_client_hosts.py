@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.spark.stories.incidents.conftest import NS, MakeStall, MakeState
+from tests.spark.stories.incidents.conftest import NS, MakeRow, MakeStall, MakeState
 
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
@@ -94,6 +94,21 @@ def test_all_brokers_down_at_one_time_are_one_failure_with_the_harm_of_all(state
     assert (severity_of(cluster), [severity_of(part) for part in failures]) == ("error", ["info"] * 3)
     fault = fault_of(cluster)
     assert (fault.start_after_ns, fault.start_ns, fault.end_ns) == (10 * NS, 12 * NS, 33 * NS)
+
+
+def test_an_address_of_no_broker_does_not_save_the_cluster(state: MakeState, recovery: MakeRow) -> None:
+    """The services of all brokers lose their endpoints, and that for bootstrapping goes on to answer
+    (https://github.com/strimzi/strimzi-kafka-operator/issues/12706)."""
+    rows, failures = all_down(state)
+    rows.append(state(None, 21, "serving", 0, 60))
+    failures[0].take_recovery(replace(recovery("CONNECTION_REFUSED", 21, 1, 11, None), last_error_ns=30 * NS))
+    (cluster,) = cluster_failures(failures, rows)
+    assert (severity_of(cluster), cluster.waited_ms) == ("error", 19_000)
+    sentence = cluster.kind.sentence(cluster, Times(0))
+    assert "All 3 brokers were unavailable" in sentence
+    assert "though 10.0.0.99:9092 answers for the cluster" in sentence
+    (network, _) = cluster.kind.advice(cluster, Observed(cluster, {}, []))
+    assert "the way to the addresses that they advertise" in network.text
 
 
 def test_brokers_that_restart_in_turn_are_no_failure_of_the_cluster(state: MakeState) -> None:

@@ -47,4 +47,10 @@ def test_the_most_frequent_messages_are_quoted(recovery: MakeRow) -> None:
     assert quoted(failure) == ' Brokers said: "Moved", "Rare".'
     failure.messages = ["x" * 300]
     assert quoted(failure) == f' Brokers said: "{"x" * MOST_CHARACTERS}…".'
+    refused = "Log record DefaultRecord(offset=0) is rejected by the record interceptor RecordSchemaValidator"
+    failure.messages = [
+        "One or more records have been rejected due to 2 record errors in total, and only showing the first three "
+        f"errors at most: [{refused}]"
+    ]
+    assert quoted(failure) == f' Brokers said: "{refused}".'
     assert quoted(Failure(LEADER_MOVE, "orders-0", 5 * NS, 8 * NS)) == ""

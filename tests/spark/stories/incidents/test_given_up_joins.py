@@ -8,7 +8,8 @@ import pytest
 from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
-from kafkascope_parsers.api_keys import JOIN_GROUP
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_parsers.api_keys import JOIN_GROUP, SYNC_GROUP
 from kafkascope_spark.stories.groups.table import GroupMember
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.machine import Incidents
@@ -39,6 +40,29 @@ def joins(n: int, waited_s: int, *, given_up: bool = True, group_id: str = "orde
         made = row_of(UnansweredRequest, **row, response_ns=None)
         rows.append(replace(made, until_ns=begin + waited_s * NS, given_up=given_up))
     return rows
+
+
+@pytest.mark.parametrize("sends", [False, True], ids=["is silent", "is not answered"])
+def test_a_leader_that_does_not_assign_is_named(
+    rebalance: MakeRow, client: MakeRow, stall: MakeRow, sends: bool
+) -> None:
+    """https://issues.apache.org/jira/browse/KAFKA-12890: w-1 leads the generation, and sends no SyncGroup."""
+    conns = ("c1", "c2") if sends else ("c2",)
+    row = {"api_key": SYNC_GROUP, "api_name": "SyncGroup", "group_id": "orders-app", "status": "unanswered"}
+    held = [row_of(UnansweredRequest, **row, request_id=conn, conn_id=conn, ts_ns=15 * NS) for conn in conns]
+    machine = Incidents(0, packets=Unanswered([replace(each, until_ns=FOREVER) for each in held]))
+    members = tuple(
+        row_of(GroupMember, member_id=f"w-{i}", client_id=f"w-{i}", client_instance_id=f"ci-2{i}", conn_id=f"c{i}")
+        for i in (1, 2)
+    )
+    members = tuple(replace(member, joined_ns=14 * NS, join_ms=500) for member in members)
+    made = replace(rebalance(14, None), members=members, leader="w-1", generation=8, outcome="stable")
+    for each in (stall("consume", 21, 1, 14, None, group_id="orders-app"), made, client(21)):
+        machine.take(each)
+    (incident,) = batch_of_rows(IncidentRow, [r for r in machine.finish() if isinstance(r, IncidentRow)]).to_pylist()
+    is_named = "w-1 (10.0.0.21), the leader of generation 8, has sent no SyncGroup" in incident["sentence"]
+    assert (incident["kind"], is_named) == ("member", not sends)
+    assert ("Restart w-1 (10.0.0.21)" in advised(incident)) == (not sends)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,18 @@
 """Consumers that fetched late, from stalls written by hand. Times are seconds."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
+from tests.analyzer.report.small_dataset import write_table
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import IncidentRow
 
 from .conftest import NS, MakeRow, MakeStall
 from .test_machine import advised, tell
@@ -35,6 +47,44 @@ def test_a_consumer_that_never_asked_again_is_late_to_the_end(
 def test_records_that_were_asked_for_are_not_late_for_their_consumer(stall: MakeStall) -> None:
     _, kinds = tell([], [stall("consume", 21, 1, 18.2, 21.7, **GROUP)])
     assert set(kinds.values()) == {"unexplained"}
+
+
+class Fetched(Packets):
+    """Has so many Fetch requests of each client."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self._n = n
+
+    def fetches(self, questions: Sequence[FetchedBy]) -> list[int]:
+        assert [(each.client_ip, each.to_ns) for each in questions] == [("10.0.0.21", 30 * NS - 1)]
+        return [self._n for _ in questions]
+
+
+@pytest.mark.parametrize(("n", "kind"), [(25, "not_fetched"), (11, "slow_consumer")])
+def test_a_consumer_that_fetches_other_partitions_all_the_time_left_this_one_out(
+    stall: MakeStall, n: int, kind: str
+) -> None:
+    """An application pauses a partition (pause()) for 12 s, and reads another one meanwhile
+    (https://github.com/akka/alpakka-kafka/issues/353)."""
+    machine = Incidents(0, packets=Fetched(n))
+    machine.take(stall("consume", 21, 1, 18, 30, unasked_ms=12_000, **GROUP))
+    (incident,) = (row for row in machine.finish() if isinstance(row, IncidentRow))
+    assert (incident.kind, incident.severity) == (kind, "error")
+    if kind == "not_fetched":
+        assert "did not fetch orders-0 from" in incident.sentence
+        assert "25 Fetch requests for other topic-partitions" in incident.sentence
+
+
+def test_fetches_are_counted_by_client_and_time(tmp_path: Path) -> None:
+    row = {"api_key": 1, "status": "ok", "client_ip": "10.0.0.21", "client_id": "app"}
+    others = [{"client_ip": "10.0.0.22"}, {"client_id": None}, {"api_key": 0}, {"status": "unanswered"}]
+    rows = [{**row, "ts_ns": at} for at in (4, 5, 6, 9, 10)] + [{**row, **other, "ts_ns": 7} for other in others]
+    write_table(tmp_path, REQUESTS, rows)
+    (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
+    questions = [FetchedBy("10.0.0.21", "app", 5, 9), FetchedBy("10.0.0.21", None, 0, 99)]
+    assert fetch_counts(Dataset.open(tmp_path), questions) == [3, 1]
+    assert fetch_counts(None, questions) == [0, 0]
 
 
 def test_a_consumer_that_waits_for_its_commit_is_not_late(stall: MakeStall) -> None:

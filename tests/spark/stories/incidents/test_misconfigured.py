@@ -135,6 +135,21 @@ def test_a_connection_that_was_closed_shows_no_fault_by_itself(closed: Row, serv
     assert tell(uses=[use(21, **closed), *others]) == ([], {})
 
 
+def test_a_hello_without_a_name_is_closed_where_others_name_the_server(use: MakeRow, client: MakeRow) -> None:
+    """An ingress chooses the broker by the server name (https://github.com/dpkp/kafka-python/issues/3113)."""
+    nameless = use(21, protocol="TLS", names_server=False)
+    others = use(22, protocol="TLS", served=True, names_server=True)
+    (incident,), _ = tell(uses=[nameless, others], clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == ("client", "error")
+    assert (
+        "at a TLS hello without a server name (SNI), and serves clients whose hello names one" in incident["sentence"]
+    )
+    assert "chooses the broker by the server name" in advised(incident)
+    for served in (use(22, protocol="TLS", served=True, names_server=False), use(22, protocol="TLS", served=True)):
+        assert tell(uses=[nameless, served]) == ([], {})
+    assert tell(uses=[use(21, protocol="TLS", names_server=True), others]) == ([], {})
+
+
 def test_a_client_that_authenticates_elsewhere_sent_requests_too_early(use: MakeRow, client: MakeRow) -> None:
     """It is served as the same user on other connections: no setting is missing."""
     early = use(21, "PLAINTEXT", answered=True, asked=True, works_on=True, logged_in=True)

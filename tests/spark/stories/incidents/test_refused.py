@@ -7,12 +7,13 @@ from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.kinds.coordinator_loading import LOADING
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
 
-from .conftest import NS, MakeRow
+from .conftest import NS, MakeRow, MakeState
 from .test_machine import tell
 
 NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
@@ -87,6 +88,47 @@ def test_a_client_that_asks_another_node_than_metadata_names_goes_to_an_old_addr
     astray.leader_reports = (named(2, 39.5, 39.5),)
     (move,), _ = tell(recoveries=[astray], clients=[client(21)])
     assert move["kind"] == "leader_move", "it was sent there a moment ago"
+
+
+def test_a_client_that_keeps_a_later_epoch_asks_the_leader_in_vain(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/twmb/franz-go/issues/119: the epoch went back, and the client asks the former leader and the
+    present one by turns; another client follows the move."""
+    ahead = lasting(recovery, NOT_LEADER, error_names=(NOT_LEADER, "UNKNOWN_LEADER_EPOCH"))
+    ahead.leader_reports = (named(3, 6, 39),)
+    rows = [ahead, recovery(NOT_LEADER, 22, 1, 5, 5.2)]
+    incidents, _ = tell(recoveries=rows, clients=[client(21), client(22)])
+    (found,) = (row for row in incidents if row["kind"] == "epoch_ahead")
+    assert "for orders-0 to node 3 with a later leader epoch than the leader has" in found["sentence"]
+
+
+@pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "LEADER_NOT_AVAILABLE"])
+def test_what_lasts_long_after_a_broker_is_back_has_another_cause(
+    recovery: MakeRow, state: MakeState, error: str
+) -> None:
+    """A broker that comes back under another node id (https://github.com/wurstmeister/kafka-docker/issues/100)."""
+    states = [row for host in (21, 22) for row in (state(1, host, "serving", 0, 2), state(1, host, "down", 2, 5))]
+    rows = [lasting(recovery, error)]
+    incidents, _ = tell(states, recoveries=rows)
+    assert len(incidents) == 2
+    assert {row["kind"] for row in incidents} & {"no_leader", "coordinator_loading"}
+
+
+def test_a_broker_that_loads_since_it_is_back_says_so(recovery: MakeRow, state: MakeState) -> None:
+    """https://github.com/tulios/kafkajs/pull/1779"""
+    states = [row for host in (21, 22) for row in (state(1, host, "serving", 0, 2), state(1, host, "down", 2, 5))]
+    group = {"resource_kind": "group", "resource": "g", "error_names": ("CONNECTION_RESET", LOADING)}
+    (incident,), _ = tell(states, recoveries=[lasting(recovery, "CONNECTION_RESET", **group)])
+    assert incident["kind"] == "broker_down"
+    assert f"since it is back, it has not finished loading g ({LOADING})" in incident["sentence"]
+    assert "GroupMetadataManager" in advised(incident)
+
+
+def test_a_broker_that_answers_and_is_not_available_is_up(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/redpanda-data/redpanda/issues/24492: the disk is full."""
+    full = lasting(recovery, "BROKER_NOT_AVAILABLE", first_api_key=api_keys.PRODUCE)
+    (incident,), _ = tell(recoveries=[full], clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == ("broker_error", "error")
+    assert "free space of their disks" in advised(incident)
 
 
 def test_an_address_that_all_brokers_advertise_is_that_of_none(recovery: MakeRow, client: MakeRow) -> None:

@@ -35,6 +35,7 @@ class ConnectionEvent(ClientEvent):
     idle_before_close_ms: Annotated[int | None, CONNECTIONS]
     tls_version: Annotated[str | None, CONNECTIONS]
     tls_ja4: Annotated[str | None, CONNECTIONS]
+    tls_sni: Annotated[str | None, CONNECTIONS]
     tls_claimed_library: Annotated[str | None, CONNECTIONS]
     tls_client_alert: Annotated[str | None, CONNECTIONS]
     tls_server_alert: Annotated[str | None, CONNECTIONS]

@@ -272,13 +272,13 @@ def _routine_text(routine: list[Family], facts: Facts) -> str:
 
 
 def _how_routine_was(routine: list[Family], facts: Facts) -> str:
-    """Returns that everybody was served during the routine incidents, unless a client is known or suspected not to have
-    been."""
+    """Returns that everybody was served during the routine incidents, unless one of them is not over, or a client is
+    known or suspected not to have been: one that waits right after it goes on to wait."""
     if facts.doubt:
         return ""
     limit = limit_text(facts.stall_ms)
-    if any(
-        start <= (family.end_ns or facts.end_ns) and family.start_ns <= end
+    if any(family.end_ns is None for family in routine) or any(
+        start <= (family.end_ns or facts.end_ns) + facts.stall_ms * 1_000_000 and family.start_ns <= end
         for start, end in _unserved_times(facts)
         for family in routine
     ):

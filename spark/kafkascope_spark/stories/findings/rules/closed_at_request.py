@@ -89,6 +89,8 @@ def _advice(f: Facts) -> str:
         return _HELLO if f.others else f"{_HELLO} {_NOBODY}"
     if _is_outside(f):
         return _OUTSIDE
+    if f.api_name in _TELEMETRY_APIS:
+        return _TELEMETRY
     return _OTHER if f.others else f"{_OTHER} {_NOBODY}"
 
 
@@ -115,6 +117,13 @@ _OTHER = (
     "removed old ones: upgrade the library, or remove a fixed version of brokers from its settings), the request is "
     "larger than socket.request.max.bytes, or it is malformed."
 )
+_TELEMETRY_APIS = frozenset({"GetTelemetrySubscriptions", "PushTelemetry"})
+_TELEMETRY = (
+    "Switch the client's metrics off (enable.metrics.push=false), or delete the subscription at the brokers "
+    "(kafka-client-metrics.sh --list, --delete): the broker cannot read what the client sends of its metrics (KIP-714; "
+    "its log has an InvalidRequestException), and ends the connection, with all requests that are in flight on it. "
+    "Update the library. Records are not the cause."
+)
 _NOBODY = "Where a proxy or a load balancer stands there: see whether it has a backend."
 
 
@@ -134,8 +143,14 @@ RULE = Rule(
     f"did not answer, {limit.REFUSED_AGAIN} times or more for one API and version, of which it answered no other such "
     "request. A server whose limit of connections is reached has not read the request, and sends a RST when it closes. "
     "Authentication, which has rules of its own, is left out.",
-    advice=_all_advice((_OUTSIDE, _HELLO, _ZOOKEEPER, _OTHER, _NOBODY)),
-    sources=("KIP-35", "KIP-511", "RFC 2525, section 2.17", "org.apache.kafka.common.requests.RequestContext"),
+    advice=_all_advice((_OUTSIDE, _HELLO, _ZOOKEEPER, _TELEMETRY, _OTHER, _NOBODY)),
+    sources=(
+        "KIP-35",
+        "KIP-511",
+        "KIP-714",
+        "RFC 2525, section 2.17",
+        "org.apache.kafka.common.requests.RequestContext",
+    ),
     detectors=(
         Detector(
             reads={

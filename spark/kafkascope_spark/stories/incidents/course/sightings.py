@@ -29,6 +29,7 @@ from kafkascope_spark.stories.incidents.contrast import Contrast, Question, cont
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 from kafkascope_spark.stories.incidents.deleted_topics import Deletions, deletions_in
+from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.successes import Before, last_successes
@@ -168,6 +169,10 @@ class Packets:
         """Returns when one of the requests last succeeded, for each question. Raises UsageError where a table cannot be
         read."""
         return last_successes(self._dataset, questions)
+
+    def fetches(self, questions: Sequence[FetchedBy]) -> list[int]:
+        """Returns the number of Fetch requests, for each question. Raises UsageError where a table cannot be read."""
+        return fetch_counts(self._dataset, questions)
 
     def unanswered(self, until_ns: int, keys: Collection[int]) -> list[UnansweredRequest]:
         """Returns the unanswered requests of some APIs that clients sent by a time. Raises UsageError where a table

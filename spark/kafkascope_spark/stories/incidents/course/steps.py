@@ -18,6 +18,7 @@ from kafkascope_spark.stories.incidents.course.losses import (
 from kafkascope_spark.stories.incidents.course.replicas import IsrChange, Replicas
 from kafkascope_spark.stories.incidents.course.sightings import Packets, RequestPackets, Sighting
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.table import STEPS, CourseStep, StepName
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
@@ -79,6 +80,19 @@ def give_courses(failures: Iterable[Failure], leadership: Callable[[], Leadershi
         course = _Course(failure, takeover, requests)
         rows = [CourseStep(step, moment.ts_ns, moment.packet_no, moment.what) for step, moment in course.moments()]
         failure.course = tuple(sorted(rows, key=lambda row: (row.ts_ns, STEPS.index(row.step))))
+        _give_moves(failure, known)
+
+
+def _give_moves(failure: Failure, leadership: Leadership) -> None:
+    """Sets when the leader moved. One that moves again and again has no single course."""
+    if not failure.kind.is_move:
+        return
+    names = sorted({row.resource for row in failure.recoveries if row.resource_kind == "partition"})
+    times = (leadership.moves_ns(name, begin_ns(failure), until_ns(failure)) for name in names)
+    failure.moves_ns = max(times, key=len, default=())
+    if failure.is_flapping:
+        failure.course = ()
+        failure.fault = Fault(start_ns=failure.moves_ns[0], end_after_ns=failure.moves_ns[-1])
 
 
 def has_course(failure: Failure) -> bool:

@@ -8,8 +8,10 @@ again, by its registration, or by other brokers that served the same hosts meanw
 
 from collections.abc import Iterable
 
+from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.coordinator_loading import COORDINATOR_LOADING, LOADING, still_loading
 from kafkascope_spark.stories.incidents.kinds.texts import (
     BY_STATES,
     lower,
@@ -29,14 +31,23 @@ def _sentence(failure: Failure, times: Times) -> str:
     if failure.is_since_before:
         how = "it was when the capture began, and new connections were refused"
     if failure.closed_ns is None:
-        return f"{named(failure)} was down {times.of(failure)}: {how}{restarts(failure, times)}"
+        return f"{named(failure)} was down {times.of(failure)}: {how}{restarts(failure, times)}{_loading(failure)}"
     return (
         f"{named(failure)} shut down from {times.at(failure.start_ns)} on and was down {times.of(failure)}: it "
-        f"handed over what it led and coordinated, then {how}{restarts(failure, times)}"
+        f"handed over what it led and coordinated, then {how}{restarts(failure, times)}{_loading(failure)}"
     )
 
 
+def _loading(failure: Failure) -> str:
+    """Returns what the broker has not finished loading since it is back, as the end of a sentence; empty if nothing."""
+    names = sorted({row.resource for row in still_loading(failure)})
+    return f"; since it is back, it has not finished loading {listed(names)} ({LOADING})" if names else ""
+
+
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    if still_loading(failure):
+        yield from COORDINATOR_LOADING.advice(failure, observed)
+        return
     session = failure.session
     wait = f"and wait until no partition is under-replicated: {under_replicated(observed)}."
     if failure.closed_ns is not None or (session is not None and session.is_closed):

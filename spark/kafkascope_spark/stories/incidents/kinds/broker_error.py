@@ -7,9 +7,9 @@ capture does not prove it: the broker's log has the exception.
 
 from collections.abc import Iterable
 
-from kafkascope_parsers.api_keys import SYNC_GROUP
+from kafkascope_parsers.api_keys import PRODUCE, SYNC_GROUP
 from kafkascope_spark.stories.findings.wording import listed
-from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
@@ -33,6 +33,19 @@ def _exception(failure: Failure, _: Observed) -> Iterable[Action]:
         )
 
 
+def _unavailable(failure: Failure, _: Observed) -> Iterable[Action]:
+    writes = all(row.first_api_key == PRODUCE for row in failure.recoveries)
+    disk = (
+        " Some servers refuse all writes with this error while their disk is nearly full, and go on serving reads "
+        "(Redpanda: storage_min_free_bytes): look at the free space of their disks first."
+    )
+    yield brokers(
+        f"Look at the log of {_nodes(failure)} for that time: what answers so is up, and says itself that it cannot do "
+        f"this.{disk if writes else ''}"
+    )
+    yield clients("Nothing has to change: they try again, and go on when the broker takes their requests.")
+
+
 def _replicas(failure: Failure, observed: Observed) -> Iterable[Action]:
     yield brokers(
         f"Let brokers create topics with as many replicas as there are brokers (default.replication.factor, "
@@ -46,6 +59,9 @@ BROKER_ERROR = refusal_kind(
     "broker",
     {
         "UNKNOWN_SERVER_ERROR": Refusal("the broker met an exception for which it has no error code", _exception),
+        "BROKER_NOT_AVAILABLE": Refusal(
+            "the broker answers, and says that it, or another one that it needs, is not available", _unavailable
+        ),
         "INVALID_REPLICATION_FACTOR": Refusal(
             "a topic that is created when it is first asked for would need more replicas than there are brokers",
             _replicas,

@@ -7,8 +7,8 @@ down, silent or frozen at the same time.
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.findings.wording import counted
-from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -17,10 +17,19 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     n = len({state.broker_key for state in failure.states if state.host_kind == "client"})
-    return f"All {counted(n, 'broker')} were unavailable at one time {times.of(failure)}: no client could be served"
+    beside = f", though {listed(sorted(failure.beside))} answers for the cluster" if failure.beside else ""
+    when = times.of(failure)
+    return f"All {counted(n, 'broker')} were unavailable at one time {when}: no client could be served{beside}"
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    if failure.beside:
+        yield network(
+            f"{listed(sorted(failure.beside))} belongs to no single broker: something in front of the brokers, which "
+            "reaches one. If it still answers, the brokers run, and what is missing is the way to the addresses that "
+            "they advertise: the services, node ports or load balancers of the single brokers (endpoints without a "
+            "pod because labels changed, a target group without targets, a firewall)."
+        )
     if all(state.state in ENDED_STATES for state in failure.states):
         yield brokers(
             "Find out what stopped all brokers: an orchestration that restarts them together, a shared host, disk or "

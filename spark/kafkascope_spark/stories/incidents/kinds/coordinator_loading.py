@@ -13,12 +13,25 @@ from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, resources
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
 
 
 def is_loading(recovery: ClientRecovery) -> bool:
     """Whether the coordinator was still loading at the client's last request."""
-    return is_stuck(recovery) and set(recovery.error_names) == {"COORDINATOR_LOAD_IN_PROGRESS"}
+    return is_stuck(recovery) and set(recovery.error_names) == {LOADING}
+
+
+def still_loading(failure: Failure) -> list[ClientRecovery]:
+    """Returns the recoveries of a broker's failure whose clients were still told that their coordinator loads long
+    after the broker was back."""
+    over_ns = failure.end_ns
+    if over_ns is None:
+        return []
+    rows = [row for row in failure.recoveries if is_stuck(row) and LOADING in row.error_names]
+    return [row for row in rows if row.last_failed_ns - over_ns > FOLLOWS_NS]
 
 
 def _nodes(failure: Failure) -> str:

@@ -15,10 +15,13 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
+_BESIDE = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
+"""Errors of the former leader, which such a client may ask by turns with the leader."""
+
 
 def is_ahead(recovery: ClientRecovery) -> bool:
     """Whether the client never used an epoch that the leader knows."""
-    return is_stuck(recovery) and set(recovery.error_names) == {"UNKNOWN_LEADER_EPOCH"}
+    return is_stuck(recovery) and set(recovery.error_names) - _BESIDE == {"UNKNOWN_LEADER_EPOCH"}
 
 
 def _is_named_again(recovery: ClientRecovery) -> bool:
@@ -28,16 +31,22 @@ def _is_named_again(recovery: ClientRecovery) -> bool:
     return went_on and leaders == {recovery.old_node_id}
 
 
+def _leaders(recovery: ClientRecovery) -> set[int]:
+    """Returns the leaders that Metadata named meanwhile, else the broker that returned the first error."""
+    named = {report.leader_id for report in recovery.leader_reports}
+    return named or ({recovery.old_node_id} if recovery.old_node_id is not None else set())
+
+
 def _sentence(failure: Failure, times: Times) -> str:
     who = listed(sorted({client(row.client_id, row.client_ip) for row in failure.recoveries}))
-    nodes = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries if row.old_node_id is not None}))
+    nodes = listed(sorted({f"node {node_id}" for row in failure.recoveries for node_id in _leaders(row)}))
     n = sum(row.n_errors for row in failure.recoveries)
-    named = ""
+    named, errors = "", sorted({name for row in failure.recoveries for name in row.error_names})
     if all(map(_is_named_again, failure.recoveries)):
         named = f", although Metadata, which the client requested again, still named {nodes} as the leader"
     return (
         f"{who} sent requests for {resources(failure)} to {nodes or 'the leader'} with a later leader epoch than the "
-        f"leader has (UNKNOWN_LEADER_EPOCH, {times_of(n)}) {times.of(failure)}{named}"
+        f"leader has ({listed(errors)}, {times_of(n)}) {times.of(failure)}{named}"
     )
 
 

@@ -9,9 +9,9 @@ created (topic_created). Proved by a later leader epoch.
 from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import errors_about
-from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.findings.wording import times as times_of
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.epoch_ahead import EPOCH_AHEAD, is_ahead
 from kafkascope_spark.stories.incidents.kinds.no_leader import NO_LEADER, is_without_leader
 from kafkascope_spark.stories.incidents.kinds.no_listener import NO_LISTENER, is_without_listener
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
@@ -20,22 +20,35 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
+    if failure.is_flapping:
+        return (
+            f"Leaders of {resources(failure)} moved again and again {times.of(failure)}: brokers named another leader "
+            f"{times_of(len(failure.moves_ns))}, from {times.at(failure.moves_ns[0])} to "
+            f"{times.at(failure.moves_ns[-1])}"
+        )
     return f"Leaders of {resources(failure)} moved, or were not known, {times.of(failure)}{why_moved(failure)}"
 
 
-def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    if failure.is_flapping:
+        yield brokers(
+            "Find out why leaders do not stay: the log of the controller names the reason of each election. Brokers "
+            "that lose their sessions or elections again and again (pauses of the JVM, a slow disk, a network that "
+            "drops packets between brokers), a broker that is started again and again, or a tool that moves "
+            "leaders (Cruise Control, a script for preferred leaders), are the usual ones."
+        )
+        yield clients("Their settings are not the cause: each finds the next leader, and loses it again.")
+        return
     yield brokers("Nothing has to be done where leaders were moved on purpose.")
     yield from lower(("metadata_age", "retry_backoff"), observed, "notice")
 
 
 def _complete(failure: Failure) -> None:
     """Changes the kind if no leader moved: brokers reported no leader during the whole time, or one that denied being
-    the leader, the leader had an earlier epoch than the client, or it has no listener for the client."""
+    the leader, or the leader has no listener for the client."""
     if failure.moved_to:
         return
-    if all(map(is_ahead, failure.recoveries)):
-        failure.kind = EPOCH_AHEAD
-    elif all(is_without_leader(row) for row in failure.recoveries):
+    if all(is_without_leader(row) for row in failure.recoveries):
         failure.kind = NO_LEADER
     elif all(map(is_without_listener, failure.recoveries)):
         failure.kind = NO_LISTENER

@@ -54,6 +54,10 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "Bring back the brokers that have its in-sync replicas: another leader would lose records (an unclean "
         f"election). Which ones: kafka-topics.sh {observed.tool} --describe --unavailable-partitions"
     )
+    yield brokers(
+        "A broker that came back under another node id (node.id or broker.id changed, an empty log directory) is "
+        "another broker: what its former id had stays without a leader until that id is back with its logs."
+    )
 
 
 NO_LEADER = Kind(

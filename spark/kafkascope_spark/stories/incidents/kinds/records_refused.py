@@ -64,7 +64,27 @@ def _timestamps(failure: Failure, observed: Observed) -> Iterable[Action]:
     yield _AGAIN
 
 
+_NO_REASON = "one or more records have been rejected"
+"""Message of brokers that list the reasons by record elsewhere in the response."""
+
+
+def _is_about_keys(failure: Failure) -> bool:
+    """Whether brokers said that records lack a key, or did not say what is wrong with them."""
+    said = [text for message in failure.messages if (text := message.lower()).rstrip(".") != _NO_REASON]
+    return not said or any("without key" in text or "compacted" in text for text in said)
+
+
 def _invalid(failure: Failure, observed: Observed) -> Iterable[Action]:
+    if not _is_about_keys(failure):
+        yield clients(
+            "Write records that pass the check which the broker names. Where that is a check of schemas (a validator "
+            "or interceptor at the broker, a proxy that validates records), each key and value has to begin with the "
+            "id of a schema that is registered for the topic: use a serializer of the schema registry, the same "
+            "registry and subject names as the broker. Brokers, partitions and the network are not the cause."
+        )
+        yield brokers(f"What the topic asks for: {_configs(failure, observed)}")
+        yield _AGAIN
+        return
     yield clients(
         "Give each record a key where the topic is compacted (cleanup.policy=compact takes none without); the "
         "broker's message and log say what else is wrong with it."

@@ -43,7 +43,8 @@ def _goes_astray(recovery: ClientRecovery) -> bool:
     """Whether the client went on asking another node than the one that Metadata named to it all the time."""
     named = {report.leader_id for report in recovery.leader_reports}
     is_other = recovery.old_node_id is not None and recovery.old_node_id not in named
-    return is_other and recovery.n_errors >= LEAST and _leader_stayed(recovery)
+    is_refused_there = "UNKNOWN_LEADER_EPOCH" in recovery.error_names  # it asks the leader, too
+    return is_other and not is_refused_there and recovery.n_errors >= LEAST and _leader_stayed(recovery)
 
 
 def _leader_stayed(recovery: ClientRecovery) -> bool:

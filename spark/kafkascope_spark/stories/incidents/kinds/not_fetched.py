@@ -1,0 +1,53 @@
+"""A consumer that fetched some of its topic-partitions and left others out, in which records waited.
+
+Looks at records that waited although no Fetch asked for them, while the same client sent Fetch requests all the time.
+Could be confused with a consumer that polls too rarely (slow_consumer), which sends no Fetch at all meanwhile, and with
+a slow broker, which leaves requests unanswered. The capture does not show why the client left them out.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_TIMES
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+MOST_NAMED = 5
+
+
+def _partitions(failure: Failure) -> str:
+    names = sorted({f"{stall.topic}-{stall.partition}" for stall in failure.stalls if stall.topic is not None})
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{listed(names[:MOST_NAMED])}{more}"
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return (
+        f"{failure.subject} did not fetch {_partitions(failure)} {times.of(failure)}, although records waited there: "
+        f"it sent {counted(failure.n_other_fetches, 'Fetch request')} for other topic-partitions meanwhile, which "
+        "brokers answered"
+    )
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    yield clients(
+        f"See why {failure.subject} left these topic-partitions out: its application had paused them (pause() and "
+        "resume(), or back-pressure of the framework that it uses), or still had records of them to handle, so that "
+        "its library fetched no more of them. Records that take long to handle, or a partition with many more "
+        "records than others, are the usual reasons; a paused partition waits until it is resumed. The brokers "
+        "answered what was asked."
+    )
+
+
+NOT_FETCHED = Kind(
+    "not_fetched",
+    "partitions not fetched",
+    plural="times when partitions were not fetched",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_TIMES,
+    place="client",
+    of_clients=True,
+)
