@@ -1,12 +1,14 @@
 """`closed_at_request`: a server ends each connection at one kind of request, without an answer."""
 
+from collections import Counter
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_parsers.api_keys import SASL_APIS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import count, none_of
-from kafkascope_spark.stories.findings.read import Groups, Where
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, none_of
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids
@@ -14,6 +16,7 @@ from kafkascope_spark.stories.findings.wording import client, counted, listed, n
 
 ZOOKEEPER_PORT = 2181
 """The default of ZooKeeper's clientPort."""
+_ENDS = ("client_ip", "server_ip", "server_port")
 # One finding per program, server, API and version, with the first of its clients. A server that closes a connection
 # with unread bytes sends a RST: a FIN shows that it read the request, and ended the connection because of it. `taken`:
 # versions of the API that it answered; `offered`: the highest version that it announced to any client.
@@ -56,6 +59,17 @@ select p.*, coalesce(s.taken, array()) as taken, coalesce(s.others, false) as ot
 from programs p left join served s on s.server = p.server and s.api_key = p.api_key
     left join announced a on a.server = p.server and a.api_name = p.api_name
 where not array_contains(coalesce(s.taken, array()), p.api_version)"""
+
+
+def _ends_again(tables: Tables) -> bool:
+    """Whether a server ended enough connections of a host at one API and version for a finding."""
+    closed = {conn: rest for conn, *rest in rows_of(tables["closed"], "conn_id", "close_ns", *_ENDS)}
+    at_request = {
+        (conn, *closed[conn][1:], *what)
+        for conn, ts_ns, *what in rows_of(tables["unanswered"], "conn_id", "ts_ns", "api_key", "api_version")
+        if conn in closed and 0 <= closed[conn][0] - ts_ns <= limit.AT_ONCE_MS * 1_000_000
+    }
+    return max(Counter(each[1:] for each in at_request).values(), default=0) >= limit.REFUSED_AGAIN
 
 
 def _what(f: Facts) -> str:
@@ -131,7 +145,6 @@ def _all_advice(texts: Collection[str]) -> str:
     return " ".join(texts)
 
 
-_CLOSED = Where(CONNECTIONS, close_kind="fin_server")
 RULE = Rule(
     name="closed_at_request",
     title="A server ends each connection at one kind of request",
@@ -155,12 +168,15 @@ RULE = Rule(
         Detector(
             reads={
                 "unanswered": Where(REQUESTS, status="unanswered", api_key=none_of(*SASL_APIS)),
-                "closed": Groups(
-                    Where(CONNECTIONS, close_kind="fin_server"),
-                    per=("server_ip",),
-                    having=count() >= limit.REFUSED_AGAIN,
-                ),
+                "closed": Where(CONNECTIONS, close_kind="fin_server", close_ns=NOT_NULL),
             },
+            candidates=Candidates(
+                {
+                    "unanswered": ("conn_id", "ts_ns", "api_key", "api_version"),
+                    "closed": ("conn_id", "close_ns", *_ENDS),
+                },
+                _ends_again,
+            ),
             query=_QUERY,
             subject=fact("server"),
             sentence=_sentence,

@@ -2,7 +2,8 @@
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import NOT_NULL, count
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, above, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
@@ -10,6 +11,7 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import broker, client, duration, times
 
 _ATTEMPTS = Where(CONNECTIONS, synack_ns=None, node_id=NOT_NULL)
+_NODE = ("node_id", "server_ip")
 # One finding per client and address. `served`: time in which each address of a node served clients; `tries`: attempts
 # to connect to an address that served nobody any longer, since another address of the node served; `told`: Metadata
 # responses with that other address to the client in that time.
@@ -38,6 +40,13 @@ with served as (
 )
 select t.*, n_told, told_ns, cast(null as array<string>) as evidence
 from tries t join told on told.client_instance_id = t.client_instance_id and told.server = t.server"""
+
+
+def _serves_elsewhere(tables: Tables) -> bool:
+    """Whether a node that clients tried to reach served at another address."""
+    served = set(rows_of(tables["served_at"], *_NODE))
+    tried = list(rows_of(tables["attempts_at"], *_NODE))
+    return any(node == at_node and ip != at_ip for node, ip in tried for at_node, at_ip in served)
 
 
 def _sentence(f: Facts) -> str:
@@ -72,8 +81,10 @@ RULE = Rule(
         Detector(
             reads={
                 "attempts": _ATTEMPTS,
-                "attempts_at": Groups(_ATTEMPTS, per=("server_ip",), having=count() >= limit.REFUSED_AGAIN),
+                "attempts_at": Groups(_ATTEMPTS, per=_NODE, having=count() >= limit.REFUSED_AGAIN),
+                "served_at": Groups(Where(CONNECTIONS, n_responses=above(0), node_id=NOT_NULL), per=_NODE),
             },
+            candidates=Candidates({"attempts_at": _NODE, "served_at": _NODE}, _serves_elsewhere),
             query=_QUERY,
             subject=lambda f: client(f.client_id, f.client_ip),
             sentence=_sentence,
