@@ -11,9 +11,11 @@ from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.findings.rules import (
     abandoned_responses,
     advertised_unreachable,
+    closed_at_request,
     log_truncated,
     lost_offsets,
     never_answered,
+    old_address,
     rebalance_storm,
     unassigned_partitions,
     unfit_responses,
@@ -172,3 +174,30 @@ def test_written_where_no_member_reads(written: tuple[Any, ...], members: list[d
     complete = [("g-2", "group", 7, members), before, ("h-1", "other", 1, of_members(["new-0"]))]
     reads = {"complete": complete, "written_places": [written, ("orders", 0, 9)]}
     assert asks_spark(unassigned_partitions.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("third", "ends", "closed_ns", "asked"),
+    [
+        ((1, 12), ENDS, SECOND_NS, True),
+        ((1, 11), ENDS, SECOND_NS, False),
+        ((3, 12), ENDS, SECOND_NS, False),
+        ((1, 12), OTHER_HOST, SECOND_NS, False),
+        ((1, 12), OTHER_SERVER, SECOND_NS, False),
+        ((1, 12), ENDS, SECOND_NS + 1, False),
+        ((1, 12), ENDS, -1, False),
+    ],
+)
+def test_three_connections_that_a_server_closes_at_one_request(
+    third: tuple[int, int], ends: tuple[Any, ...], closed_ns: int, asked: bool
+) -> None:
+    unanswered = [("c1", 0, 1, 12), ("c1", 0, 1, 12), ("c2", 0, 1, 12), ("c3", 0, *third), ("open", 0, 1, 12)]
+    closed = [("c1", 9, *ENDS), ("c2", 9, *ENDS), ("c3", closed_ns, *ends), ("without a request", 9, *ENDS)]
+    assert asks_spark(closed_at_request.RULE, {"unanswered": unanswered, "closed": closed}) is asked
+
+
+@pytest.mark.parametrize(
+    ("served", "asked"), [((1, "10.0.0.2"), True), ((1, "10.0.0.1"), False), ((2, "10.0.0.2"), False)]
+)
+def test_a_node_that_serves_at_another_address(served: tuple[int, str], asked: bool) -> None:
+    assert asks_spark(old_address.RULE, {"attempts_at": [(1, "10.0.0.1")], "served_at": [served]}) is asked
