@@ -34,8 +34,8 @@ def fault_of(failure: Failure) -> Fault:
         fault = _of_all(fault, failure.states)
     if failure.is_since_before:
         fault = replace(fault, start_after_ns=None)
-    if failure.reopened_ns is not None:
-        fault = replace(fault, end_ns=failure.reopened_ns)
+    if failure.process.reopened_ns is not None:
+        fault = replace(fault, end_ns=failure.process.reopened_ns)
     if failure.closed_ns is None:
         return fault
     return replace(fault, start_after_ns=failure.start_ns - NOTICED_NS, start_ns=failure.start_ns)
@@ -89,9 +89,9 @@ def _slow_until_ns(states: list[BrokerState]) -> int:
 def _of_reports(failure: Failure) -> Fault:
     """A broker that named an old leader was behind since another broker had named the new one, until its last report of
     the old one; it was not behind any longer when it named the new one, too."""
-    since_ns = min((leader.since_ns for leader in failure.moved_to.values()), default=failure.start_ns)
+    since_ns = min((leader.since_ns for leader in failure.topic.moved_to.values()), default=failure.start_ns)
     mine = [r for row in failure.recoveries for r in row.leader_reports if r.server == failure.server]
-    new = {leader.node_id for leader in failure.moved_to.values()}
+    new = {leader.node_id for leader in failure.topic.moved_to.values()}
     last_ns = max((r.last_ns for r in mine if r.leader_id not in new), default=since_ns)
     over = (report.first_ns for report in mine if report.leader_id in new and report.first_ns > last_ns)
     return Fault(None, since_ns, last_ns, min(over, default=None))

@@ -23,7 +23,7 @@ def give_dead(
             dead = _removed(failure, clients)
         else:
             dead = [c for row in failure.rebalances for c in _waited_for(row, of_group[row.group_id], clients)]
-        failure.dead_members = list({client.client_instance_id: client for client in dead}.values())
+        failure.members.dead = list({client.client_instance_id: client for client in dead}.values())
 
 
 def _removed(failure: Failure, clients: Mapping[str, AffectedClient]) -> list[AffectedClient]:

@@ -21,7 +21,7 @@ def died_clients(
     left_open = {row.client_instance_id: row for row in transactions if row.left_ns is not None}
     others = list(failures)
     told = {member.client_instance_id for f in others for row in f.rebalances for member in row.lost}
-    told |= {client.client_instance_id for f in others for client in f.dead_members}
+    told |= {client.client_instance_id for f in others for client in f.members.dead}
     last_of: dict[str, Failure] = {}
     died = (
         (died_ns, row)

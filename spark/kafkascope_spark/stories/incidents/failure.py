@@ -1,28 +1,22 @@
 """`Failure`: something that failed, with the stalls, recoveries and rebalances that it caused. Each failure becomes an
 incident. `Kind`: properties that failures of one kind share; each kind is a module of kinds/."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
 from kafkascope_spark.stories.incidents.contrast import Contrast
-from kafkascope_spark.stories.incidents.deleted_topics import Deletion
+from kafkascope_spark.stories.incidents.failure_facts import BrokerProcess, GroupMembers, ResponseTimes, TopicFacts
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
-from kafkascope_spark.stories.incidents.latencies import Latencies
-from kafkascope_spark.stories.incidents.leadership import Leader
-from kafkascope_spark.stories.incidents.long_polls import HeldRequest
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.table import Alternative, Confidence, CourseStep, Place
 from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.table import Stall
@@ -35,40 +29,6 @@ UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal", "wrong_r
 
 MANY_MOVES = 4
 """A leader that moves away and back, as in a rolling restart, moves twice for each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndedSession:
-    """A broker's ZooKeeper session that ended.
-
-    subject: the broker, in words; address: its IP address. heard_ns: when ZooKeeper last received something in the
-    session; over_ns: when it was closed, or expired at the earliest; is_closed: whether the broker closed it.
-    reopened_ns: when the broker opened its next session; is_replaced: whether the session had expired before the broker
-    opened the next one, or before ZooKeeper refused this one.
-    """
-
-    node_id: int | None
-    subject: str
-    address: str
-    timeout_ms: int | None
-    heard_ns: int
-    over_ns: int
-    is_closed: bool
-    reopened_ns: int | None
-    is_replaced: bool
-    conn_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SilentLeader:
-    """The leader of a group that sent no SyncGroup after its JoinGroup was answered (joined_ns), for which n_waiting
-    members waited."""
-
-    client_id: str | None
-    client_ip: str | None
-    generation: int | None
-    joined_ns: int
-    n_waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,19 +149,10 @@ class Failure:
     client_instance_ids: set[str] = field(default_factory=set)
     """Clients of the recoveries."""
     rebalances: list[RebalanceRow] = field(default_factory=list)
-    reopened_ns: int | None = None
-    """For a broker that restarted: when it opened its next ZooKeeper session, if that is the first sign that it is
-    back."""
-    restart: ProcessRestart | None = None
-    """For a broker whose restart only its own connections show: the restart as they show it."""
-    process_starts: list[ProcessRestart] = field(default_factory=list)
-    """For a broker: restarts of its process during the failure, in order of time."""
     left_open: list[TransactionRow] = field(default_factory=list)
     """For clients that died: transactions that they left open."""
     is_served_beside: bool = False
     """For a broker that did not reach a controller: whether other brokers reached the same controller."""
-    session: EndedSession | None = None
-    """ZooKeeper session of the broker, if it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)
     """For clients: the times in which each sent nothing."""
     fetched_again: list[FetchedAgain] = field(default_factory=list)
@@ -212,26 +163,10 @@ class Failure:
     """How sure the place of the failure is; None if packets of hosts and servers do not show the place."""
     alternatives: tuple[Alternative, ...] = ()
     """Other places that may have failed instead."""
-    unanswered: dict[str, UnansweredRequest] = field(default_factory=dict)
-    """Requests that the broker never answered, by request_id."""
-    held: list[HeldRequest] = field(default_factory=list)
-    """For members of groups: requests that waited behind long polls until the sessions timed out."""
-    given_up_joins: list[UnansweredRequest] = field(default_factory=list)
-    """For members of groups: JoinGroup requests that clients gave up, in order of time."""
-    silent_leader: SilentLeader | None = None
-    """For members of groups: the leader for which the others still waited when the capture ended."""
-    n_other_fetches: int = 0
-    """For a consumer that left topic-partitions out: number of its Fetch requests for others meanwhile."""
-    dead_members: list[AffectedClient] = field(default_factory=list)
-    """For members of groups: members whose processes ended without leaving the group, which still waited for them."""
-    latencies: Latencies = field(default_factory=Latencies)
-    """For failures that only late responses show: how long the responses of the brokers took."""
-    longest_answer_ns: int = 0
-    """For requests that timed out in brokers: the longest time after which one of them got its response."""
     is_never_let_in: bool = False
     """For hosts that were turned away: whether none of their connections to these brokers was ever served."""
-    slow_at: tuple[str, ...] = ()
-    """For a broker: the requests with late responses, in words, if it answered other requests at once meanwhile."""
+    n_other_fetches: int = 0
+    """For a consumer that left topic-partitions out: number of its Fetch requests for others meanwhile."""
     misuse: Misuse | None = None
     """For clients: how they used a listener that does not fit their settings."""
     lookups: list[LookupRun] = field(default_factory=list)
@@ -244,17 +179,10 @@ class Failure:
     """Longest wait that is not a stall: for the address of a name, or for a connection that is not closed at once."""
     encrypted_hosts: frozenset[str] = frozenset()
     """Hosts that waited on encrypted connections without known keys, so that the requests are not known."""
-    topic_ids: Mapping[str, int] = field(default_factory=dict)
-    """For a topic that was deleted and created again: its IDs, each with the time at which a broker first reported
-    it."""
-    known_partitions: frozenset[int] = frozenset()
-    """For a missing topic: the partitions of it that brokers reported by then."""
-    deletion: Deletion | None = None
-    """For a missing topic: its last deletion before that."""
-    moved_to: dict[str, Leader] = field(default_factory=dict)
-    """For errors of a broker that was no longer the leader: the actual leader, by topic-partition."""
-    moves_ns: tuple[int, ...] = ()
-    """For moves: when other leaders were named of the topic-partition whose leader moved most often."""
+    process: BrokerProcess = field(default_factory=BrokerProcess)
+    members: GroupMembers = field(default_factory=GroupMembers)
+    topic: TopicFacts = field(default_factory=TopicFacts)
+    responses: ResponseTimes = field(default_factory=ResponseTimes)
     course: tuple[CourseStep, ...] = ()
     """For a broker or leader: the steps that followed from the failure, in order of time."""
     stretches: tuple[tuple[int, int | None], ...] = ()
@@ -302,7 +230,7 @@ class Failure:
     @property
     def is_flapping(self) -> bool:
         """Whether the leader of one topic-partition moved again and again."""
-        return len(self.moves_ns) >= MANY_MOVES
+        return len(self.topic.moves_ns) >= MANY_MOVES
 
     @property
     def is_of_broker(self) -> bool:
@@ -312,13 +240,13 @@ class Failure:
     @property
     def is_recreated(self) -> bool:
         """Whether a topic was deleted and created again, which its several IDs show."""
-        return len(self.topic_ids) > 1
+        return len(self.topic.ids) > 1
 
     @property
     def is_routine(self) -> bool:
         """Whether a group only rebalanced because members joined or left normally."""
         has_lost = any(rebalance.lost for rebalance in self.rebalances)
-        is_calm = not has_lost and not self.error_names and self.silent_leader is None
+        is_calm = not has_lost and not self.error_names and self.members.silent_leader is None
         return self.kind.of_members and bool(self.rebalances) and is_calm
 
     @property

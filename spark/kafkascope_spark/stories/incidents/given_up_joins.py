@@ -37,7 +37,7 @@ def give_given_up(failures: Iterable[Failure], packets: Packets) -> None:
         from_ns, to_ns = failure.start_ns - BEFORE_NS, failure.affected_to_ns
         mine = [row for row in rows if row.ts_ns <= to_ns and row.until_ns >= from_ns]
         if len(mine) >= LEAST:
-            failure.given_up_joins = sorted(mine, key=lambda row: (row.ts_ns, row.request_id))
+            failure.members.given_up_joins = sorted(mine, key=lambda row: (row.ts_ns, row.request_id))
 
 
 def _groups(failure: Failure) -> set[str]:

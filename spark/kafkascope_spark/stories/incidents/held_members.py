@@ -18,7 +18,7 @@ def give_held(failures: Iterable[Failure], packets: Packets, clients: Mapping[st
         mine = [held[request_id] for request_id in sorted(request_ids & held.keys())]
         least_ms = _session_ms(failure, clients)
         if any(row.max_wait_ms >= least_ms and row.to_ns - row.from_ns >= least_ms * 1_000_000 for row in mine):
-            failure.held = sorted(mine, key=lambda row: (row.from_ns, row.request_id))
+            failure.members.held = sorted(mine, key=lambda row: (row.from_ns, row.request_id))
 
 
 def _awaited(failure: Failure) -> set[str]:

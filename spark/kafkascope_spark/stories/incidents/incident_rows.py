@@ -161,11 +161,11 @@ def _is_long_unread(recovery: ClientRecovery) -> bool:
 def _evidence(failure: Failure) -> list[str]:
     """Returns the evidence: connections of an ended ZooKeeper session, the registration of a restarted broker, then
     requests in the order in which their clients stalled."""
-    cause = failure.root if failure.session is None and failure.root is not None else failure
-    session = list(cause.session.conn_ids) if cause.session is not None else []
+    cause = failure.root if failure.process.session is None and failure.root is not None else failure
+    session = list(cause.process.session.conn_ids) if cause.process.session is not None else []
     ordered = sorted(failure.stalls, key=lambda s: (s.from_ns, s.stall_id))
-    registration = [] if failure.restart is None else [failure.restart.registration]
-    ids = [*session, *registration, *failure.unanswered, *(i for stall in ordered for i in stall.evidence)]
+    registration = [] if failure.process.restart is None else [failure.process.restart.registration]
+    ids = [*session, *registration, *failure.responses.unanswered, *(i for stall in ordered for i in stall.evidence)]
     ids += [i for silence in failure.silences for i in silence.requests]
     ids += [i for state in failure.states for i in state.requests]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r.start_ns) for i in r.evidence]

@@ -48,8 +48,10 @@ def _give_slow_services(asked: Mapping[Failure, Asked], ask: Callable[[Sequence[
         of_node[failure.node_id].add(latencies.of_nodes({failure.node_id or 0}).total())
     for failure in asked:
         if of_node[failure.node_id].is_quick:
-            failure.slow_at = tuple(sorted({_REQUESTS[s.kind] for s in failure.stalls if s.kind in _REQUESTS}))
-            failure.subject = f"{failure.subject} ({listed(failure.slow_at)} alone)"
+            failure.responses.slow_at = tuple(
+                sorted({_REQUESTS[s.kind] for s in failure.stalls if s.kind in _REQUESTS})
+            )
+            failure.subject = f"{failure.subject} ({listed(failure.responses.slow_at)} alone)"
 
 
 def _of_slow_nodes(failure: Failure, latencies: Latencies) -> Failure:
@@ -60,14 +62,16 @@ def _of_slow_nodes(failure: Failure, latencies: Latencies) -> Failure:
     if waited.isdisjoint(nodes):
         queued = _of_queues(failure, latencies)
         if queued is None:
-            failure.latencies = latencies.of_nodes({number for _, number in slow})
+            failure.responses.latencies = latencies.of_nodes({number for _, number in slow})
         return queued or failure
     subject = listed([f"node {number}" for number in nodes])
     found = Failure(BROKER_SLOW if len(nodes) == 1 else CLUSTER_SLOW, subject, failure.start_ns, failure.end_ns)
-    found.stalls, found.latencies = failure.stalls, latencies.of_nodes(nodes)
+    found.stalls, found.responses.latencies = failure.stalls, latencies.of_nodes(nodes)
     if len(nodes) == 1:
         found.node_id = nodes[0]
-        found.confidence = "possible" if len(found.latencies.of_pairs) == len(latencies.of_pairs) else "likely"
+        found.confidence = (
+            "possible" if len(found.responses.latencies.of_pairs) == len(latencies.of_pairs) else "likely"
+        )
     return found
 
 
@@ -81,5 +85,5 @@ def _of_queues(failure: Failure, latencies: Latencies) -> Failure | None:
     subject = listed(sorted({client(stall.client_id, stall.client_ip) for stall in asked}))
     found = Failure(QUEUED_REQUESTS, subject, failure.start_ns, failure.end_ns)
     found.stalls = failure.stalls
-    found.latencies = Latencies({pair: each for pair, each in latencies.queued.items() if pair in pairs})
+    found.responses.latencies = Latencies({pair: each for pair, each in latencies.queued.items() if pair in pairs})
     return found

@@ -125,7 +125,7 @@ def _has_packets_of_server(failure: Failure) -> bool:
 def _is_not_the_way(failure: Failure, contrast: Contrast) -> bool:
     """Whether the path to a broker is excluded: several hosts show the failure, packets of the broker do, or the
     controller fenced the broker."""
-    is_fenced = failure.session is not None or any(step.step == "detected" for step in failure.course)
+    is_fenced = failure.process.session is not None or any(step.step == "detected" for step in failure.course)
     return _has_packets_of_server(failure) or is_fenced or _is_seen_by_several(failure, contrast)
 
 

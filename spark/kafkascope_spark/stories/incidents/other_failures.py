@@ -212,7 +212,7 @@ def _by_subject(
             yield failure
         failure.take_error(row)
         if row.recovery_id in moved:
-            failure.moved_to.setdefault(row.resource, moved[row.recovery_id])
+            failure.topic.moved_to.setdefault(row.resource, moved[row.recovery_id])
 
 
 def _kind_of(recovery: ClientRecovery, moved: Mapping[str, Leader]) -> Kind:

@@ -30,12 +30,12 @@ def mark_recreated(
     leadership = leadership_of({row.resource for failure in missed for row in failure.recoveries})
     deletions = deletions_of()
     for failure in missed:
-        failure.known_partitions = leadership.partitions_of(failure.subject, failure.start_ns)
+        failure.topic.known_partitions = leadership.partitions_of(failure.subject, failure.start_ns)
         before = (each for each in deletions.get(failure.subject, ()) if each.ts_ns <= failure.start_ns + SECOND)
-        failure.deletion = max(before, key=lambda each: each.ts_ns, default=None)
+        failure.topic.deletion = max(before, key=lambda each: each.ts_ns, default=None)
         if lacking(failure):
             failure.kind = MISSING_PARTITION
-        failure.topic_ids = _ids_of(failure, leadership)
+        failure.topic.ids = _ids_of(failure, leadership)
         if failure.is_recreated:
             failure.kind = RECREATED_TOPIC
             for move in moves:

@@ -6,26 +6,14 @@ from itertools import chain
 
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure_facts import add_rows
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
-from kafkascope_spark.stories.incidents.latencies import Latency
 from kafkascope_spark.stories.incidents.table import CourseStep
 
 SHORT_NS, APART_NS = 5 * SECOND, 10 * SECOND
 """Failures of one place that last longer than SHORT_NS, or are further apart than APART_NS, are separate incidents: a
 link that is down for seconds, five times in a minute, is up for ten seconds or less in between."""
-_LISTS = (
-    "states",
-    "stalls",
-    "earlier_stalls",
-    "rebalances",
-    "fetched_again",
-    "held",
-    "given_up_joins",
-    "process_starts",
-    "left_open",
-)
-"""Attributes of failures that are lists of rows."""
 
 
 def with_repeated(failures: Iterable[Failure]) -> list[Failure]:
@@ -56,7 +44,7 @@ def _is_of_times(failure: Failure) -> bool:
 
 def _place(failure: Failure) -> tuple[object, ...]:
     place = failure.server if failure.node_id is None else failure.node_id
-    return failure.kind.name, place, failure.subject, failure.hosts, failure.root, failure.slow_at
+    return failure.kind.name, place, failure.subject, failure.hosts, failure.root, failure.responses.slow_at
 
 
 def _follows(earlier: Failure, later: Failure) -> bool:
@@ -80,21 +68,22 @@ def _join(group: Sequence[Failure]) -> None:
     for other in others:
         for recovery in other.recoveries:
             first.take_recovery(recovery)
-        for name in _LISTS:
-            mine = getattr(first, name)
-            known = set(map(id, mine))
-            mine += [row for row in getattr(other, name) if id(row) not in known]
+        add_rows(first.states, other.states)
+        add_rows(first.stalls, other.stalls)
+        add_rows(first.earlier_stalls, other.earlier_stalls)
+        add_rows(first.rebalances, other.rebalances)
+        add_rows(first.fetched_again, other.fetched_again)
+        add_rows(first.left_open, other.left_open)
+        first.process.add(other.process)
+        first.members.add(other.members)
+        first.responses.add(other.responses)
         first.messages += [text for text in other.messages if text not in first.messages]
         first.servers |= other.servers
         first.error_names |= other.error_names
         first.outlasting |= other.outlasting
-        first.unanswered |= other.unanswered
         first.encrypted_hosts |= other.encrypted_hosts
-        for pair, latency in other.latencies.of_pairs.items():
-            first.latencies.of_pairs.setdefault(pair, Latency()).add(latency)
         first.waited_ms = max(first.waited_ms, other.waited_ms)
     first.end_ns, first.affected_until_ns = last.end_ns, last.affected_until_ns
-    first.session, first.reopened_ns = last.session or first.session, last.reopened_ns
 
 
 def _course(group: Sequence[Failure]) -> tuple[CourseStep, ...]:

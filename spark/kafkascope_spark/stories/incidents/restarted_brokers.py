@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kafkascope_spark.stories.findings.wording import node
 from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure_facts import BrokerProcess
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.broker_restarted import BROKER_RESTARTED
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -21,7 +22,7 @@ def restarted_brokers(
         mine = (failure for failure in failures if failure.is_of_broker and _is_at(failure, restart))
         seen = [each for each in mine if each.overlap_ns(restart.begin_ns, restart.registered_ns) >= 0]
         for failure in seen:
-            failure.process_starts.append(restart)
+            failure.process.starts.append(restart)
         if not seen:
             yield _failure(restart, servers.get(restart.node_id, restart.address))
 
@@ -39,6 +40,6 @@ def _failure(restart: ProcessRestart, server: str) -> Failure:
         start_ns=restart.begin_ns,
         end_ns=restart.registered_ns,
         node_id=restart.node_id,
-        restart=restart,
+        process=BrokerProcess(restart=restart),
         fault=Fault(restart.alive_ns, restart.begin_ns, restart.gone_ns, restart.back_ns),
     )

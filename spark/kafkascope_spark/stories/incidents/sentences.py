@@ -26,9 +26,9 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
 def how_known(failure: Failure) -> str:
     """Returns the evidence in the capture, in words."""
     known = failure.kind.known if failure.misuse is None else misuse_known(failure.misuse)
-    if known == BY_STATES and failure.latencies.of_pairs and not failure.states:
+    if known == BY_STATES and failure.responses.latencies.of_pairs and not failure.states:
         known = BY_TIMES
-    if failure.session is None or failure.kind.by_session:
+    if failure.process.session is None or failure.kind.by_session:
         return known
     return f"{known}; its ZooKeeper session"
 
@@ -36,7 +36,7 @@ def how_known(failure: Failure) -> str:
 def _session(failure: Failure, times: Times) -> str:
     """Returns when the broker's ZooKeeper session ended, which makes the controller move its leaders; empty if no
     session ended."""
-    session = failure.session
+    session = failure.process.session
     if session is None or failure.kind.by_session:
         return ""
     if session.is_closed:

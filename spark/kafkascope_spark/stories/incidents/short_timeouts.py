@@ -20,7 +20,7 @@ def mark_short_timeouts(failures: Iterable[Failure], ask: Callable[[Sequence[Ask
         mine = {(row.client_ip, row.old_node_id) for row in failure.recoveries}
         longest_ns = [each.longest_ns for pair, each in latencies.of_pairs.items() if pair in mine]
         if longest_ns and max(longest_ns) < SECOND:
-            failure.kind, failure.longest_answer_ns = REQUEST_REFUSED, max(longest_ns)
+            failure.kind, failure.responses.longest_answer_ns = REQUEST_REFUSED, max(longest_ns)
 
 
 def _is_timed_out(failure: Failure) -> bool:

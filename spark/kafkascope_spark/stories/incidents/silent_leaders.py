@@ -10,7 +10,8 @@ from kafkascope_parsers.api_keys import SYNC_GROUP
 from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.failure import Failure, SilentLeader
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 
 
@@ -26,7 +27,9 @@ def give_silent_leaders(failures: Iterable[Failure], packets: Packets, clients: 
             of_group[request.group_id].append(request)
     for failure in waiting:
         for row in filter(_is_open, failure.rebalances):
-            failure.silent_leader = _leader(row, of_group.get(row.group_id, ()), clients) or failure.silent_leader
+            failure.members.silent_leader = (
+                _leader(row, of_group.get(row.group_id, ()), clients) or failure.members.silent_leader
+            )
 
 
 def _is_open(rebalance: RebalanceRow) -> bool:

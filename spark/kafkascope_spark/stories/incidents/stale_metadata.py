@@ -117,4 +117,4 @@ def _of_broker(row: ClientRecovery, report: LeaderReport) -> Failure:
 def _take(failure: Failure, row: ClientRecovery, leader: Leader | None) -> None:
     failure.take_error(row)
     if leader is not None:
-        failure.moved_to.setdefault(row.resource, leader)
+        failure.topic.moved_to.setdefault(row.resource, leader)

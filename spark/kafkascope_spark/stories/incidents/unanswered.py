@@ -45,7 +45,7 @@ def unanswered_failures(
             _take(failure, stall, requests)
     asked = [Asked(failure.start_ns, failure.affected_to_ns, _AWAITED) for failure in found]
     for failure, latencies in zip(found, ask_others(asked), strict=True):
-        failure.latencies = latencies.of_nodes({failure.node_id or 0})
+        failure.responses.latencies = latencies.of_nodes({failure.node_id or 0})
         yield failure
 
 
@@ -75,5 +75,5 @@ def _take(failure: Failure, stall: Stall, requests: Iterable[UnansweredRequest])
     failure.stalls.append(stall)
     failure.end_ns = None if failure.end_ns is None or stall.to_ns is None else max(failure.end_ns, stall.to_ns)
     for request in requests:
-        failure.unanswered[request.request_id] = request
+        failure.responses.unanswered[request.request_id] = request
         failure.hosts |= {request.client_ip}

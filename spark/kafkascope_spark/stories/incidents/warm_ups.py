@@ -15,7 +15,7 @@ def without_warm_ups(failures: Iterable[Failure]) -> list[Failure]:
     known = list(failures)
     restarts: dict[int | None, list[Failure]] = defaultdict(list)
     for failure in known:
-        if failure.restart is not None:
+        if failure.process.restart is not None:
             restarts[failure.node_id].append(failure)
     return [f for f in known if not (_is_slow_process(f) and any(_is_before(r, f) for r in restarts[f.node_id]))]
 

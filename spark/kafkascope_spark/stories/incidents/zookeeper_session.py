@@ -13,7 +13,8 @@ from operator import itemgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_spark.stories.incidents.failure import SECOND, EndedSession, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure_facts import BrokerProcess, EndedSession
 from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
 from kafkascope_spark.stories.incidents.kinds.zookeeper_session import ZOOKEEPER_SESSION as LOST_SESSION
 from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
@@ -75,7 +76,7 @@ def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession])
         at_address.add(("address", session.address), session.heard_ns, session.over_ns, (place, session))
     given: set[int] = set()
     for failure in failures:
-        if failure.is_of_broker and failure.session is None:
+        if failure.is_of_broker and failure.process.session is None:
             end_ns = FOREVER if failure.end_ns is None else failure.end_ns
             addresses = {row.server_ip for row in failure.states}
             found = (at_address.of(("address", ip)).meeting(failure.start_ns - SECOND, end_ns) for ip in addresses)
@@ -83,7 +84,7 @@ def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession])
             first = min(left, key=itemgetter(0), default=None)
             if first is not None:
                 given.add(first[0])
-                failure.session = first[1]
+                failure.process.session = first[1]
                 _end_where_reopened(failure, first[1])
     return [session for place, session in enumerate(sessions) if place not in given]
 
@@ -95,7 +96,7 @@ def _end_where_reopened(failure: Failure, session: EndedSession) -> None:
     if back_ns is None or not failure.kind.restarts or back_ns < max(state.shown_to_ns for state in failure.states):
         return
     if failure.end_ns is None or back_ns < failure.end_ns:
-        failure.end_ns = failure.reopened_ns = back_ns
+        failure.end_ns = failure.process.reopened_ns = back_ns
 
 
 def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
@@ -109,7 +110,7 @@ def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
             start_ns=session.heard_ns,
             end_ns=session.reopened_ns,
             node_id=session.node_id,
-            session=session,
+            process=BrokerProcess(session=session),
         )
         for session in sessions
         if not session.is_closed and session.is_replaced
@@ -120,7 +121,9 @@ def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
     """Sets the root of each move of leaders or coordinators without one to the failure whose session ended before the
     move, if there is one."""
     ended: Stretches[Failure] = Stretches(
-        (f.session.over_ns, _moves_until_ns(f.session), f) for f in failures if f.session is not None
+        (f.process.session.over_ns, _moves_until_ns(f.process.session), f)
+        for f in failures
+        if f.process.session is not None
     )
     for move in moves:
         if move.kind.is_move and move.root is None:

@@ -77,9 +77,9 @@ def test_an_outage_that_several_restarts_made_says_how_often_the_process_began(s
         [state(1, 21, "serving", 0, 9), state(1, 21, "down", 9, 20), state(1, 21, "serving", 20, 60)]
     )
     (alone,) = restarted_brokers(restarts, [failure], [])
-    assert [restart.registered_ns for restart in failure.process_starts] == [12 * S, 16 * S]
+    assert [restart.registered_ns for restart in failure.process.starts] == [12 * S, 16 * S]
     assert alone.restart == restarts[2]
     said = failure.kind.sentence(failure, Times(0))
     assert "its process began 2 times: it registered with the controller at 00:12.000, 00:16.000" in said
-    del failure.process_starts[1:]
+    del failure.process.starts[1:]
     assert "began" not in failure.kind.sentence(failure, Times(0))

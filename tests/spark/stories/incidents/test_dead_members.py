@@ -56,7 +56,7 @@ def test_who_did_not_die_in_between_is_not_waited_for(
     failure, rebalances = waiting
     died_ns = None if died_at is None else int(died_at * NS)
     give_dead([failure], rebalances, {"ci-21": client(21, died_ns=died_ns, session_timeout_ms=45_000)})
-    assert failure.dead_members == []
+    assert failure.members.dead == []
 
 
 @pytest.mark.parametrize(

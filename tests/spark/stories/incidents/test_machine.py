@@ -533,10 +533,10 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow, recov
     if kind in (STALE_BROKER, STALE_CLIENT):
         report = LeaderReport(2, "10.0.0.2:9092", 1, 3 * NS, 1, 3 * NS)
         failure.recoveries = [replace(recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 1, 2), leader_reports=(report,))]
-        failure.moved_to = {"orders-0": Leader(3, NS, is_reported=True)}
+        failure.topic.moved_to = {"orders-0": Leader(3, NS, is_reported=True)}
     failure.lookups = [LookupRun("10.0.0.21", "10.0.0.53", False, 3, 0, ("kafka-1.example",), NS, NS, None, None)]
     failure.resources = {"kafka-1.example"}
-    failure.topic_ids = {"old": NS, "new": 2 * NS}
+    failure.topic.ids = {"old": NS, "new": 2 * NS}
     sentence = sentence_of(failure, 3 * NS, NS // 2)
     at_once = " at 00:00.500 (00:00:01.000 UTC): "
     lasting = " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)"

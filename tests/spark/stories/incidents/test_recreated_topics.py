@@ -84,4 +84,4 @@ def test_who_deleted_a_topic_is_told(recovery: MakeRow, at_s: int, is_deleted: b
     failure.take_error(recovery(MISSING, 21, 1, 5, None))
     deletion = Deletion("orders", at_s * NS, "cleaner (10.0.0.9)")
     mark_recreated([failure], lambda _: Leadership(), lambda: {"orders": [deletion]})
-    assert (failure.deletion is deletion) is is_deleted
+    assert (failure.topic.deletion is deletion) is is_deleted

@@ -89,10 +89,10 @@ def _give_moves(failure: Failure, leadership: Leadership) -> None:
         return
     names = sorted({row.resource for row in failure.recoveries if row.resource_kind == "partition"})
     times = (leadership.moves_ns(name, begin_ns(failure), until_ns(failure)) for name in names)
-    failure.moves_ns = max(times, key=len, default=())
+    failure.topic.moves_ns = max(times, key=len, default=())
     if failure.is_flapping:
         failure.course = ()
-        failure.fault = Fault(start_ns=failure.moves_ns[0], end_after_ns=failure.moves_ns[-1])
+        failure.fault = Fault(start_ns=failure.topic.moves_ns[0], end_after_ns=failure.topic.moves_ns[-1])
 
 
 def has_course(failure: Failure) -> bool:

@@ -48,13 +48,13 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if still_loading(failure):
         yield from COORDINATOR_LOADING.advice(failure, observed)
         return
-    session = failure.session
+    session = failure.process.session
     wait = f"and wait until no partition is under-replicated: {under_replicated(observed)}."
     if failure.closed_ns is not None or (session is not None and session.is_closed):
         yield brokers(f"It shut down in order, as for a restart. Restart brokers one at a time, {wait}")
     else:
         yield brokers(f"Look at the log of {failure.subject} and at its host for that time.")
-        if len(failure.process_starts) > 1:
+        if len(failure.process.starts) > 1:
             yield brokers(
                 "Its process ended again soon after it had begun: see why (out of memory, a health check that fails, a "
                 "full disk), before something starts it again and again."

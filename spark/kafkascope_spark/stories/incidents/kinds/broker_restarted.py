@@ -16,7 +16,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    restart = failure.restart
+    restart = failure.process.restart
     how = ""
     if restart is not None:
         is_asked = restart.asked_ns is not None
@@ -30,7 +30,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "None where it was restarted on purpose, and no partition is under-replicated now: "
         f"{under_replicated(observed)}."
     )
-    if failure.restart is not None and failure.restart.asked_ns is None:
+    if failure.process.restart is not None and failure.process.restart.asked_ns is None:
         yield brokers(f"It did not shut down in order: look at the log of {failure.subject} for that time.")
 
 

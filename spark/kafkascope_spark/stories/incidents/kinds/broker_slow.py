@@ -18,8 +18,8 @@ from kafkascope_spark.stories.incidents.times import Times
 def _sentence(failure: Failure, times: Times) -> str:
     if not failure.states:
         quicker = ", while other brokers responded faster" if failure.confidence == "likely" else ""
-        if failure.slow_at:
-            to, well = f" to {listed(failure.slow_at)}", ", while it answered its other requests at once"
+        if failure.responses.slow_at:
+            to, well = f" to {listed(failure.responses.slow_at)}", ", while it answered its other requests at once"
             return f"Node {failure.node_id} responded late{to} {times.of(failure)}: {late(failure)}{quicker}{well}"
         return f"{named(failure)} responded late {times.of(failure)}: {late(failure)}{quicker}"
     of_process = [state.times_usual for state in failure.states if state.times_usual is not None]
@@ -34,13 +34,13 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
-    if failure.slow_at:
+    if failure.responses.slow_at:
         yield brokers(
-            f"Node {failure.node_id} is not slow in general. See what {listed(failure.slow_at)} waits for: replicas "
-            "of the partition (of __consumer_offsets for commits, __transaction_state for transactions; RemoteTimeMs), "
-            "its disk (LocalTimeMs; iostat -x 1), or a limit of a managed service for such requests."
+            f"Node {failure.node_id} is not slow in general. See what {listed(failure.responses.slow_at)} waits for: "
+            "replicas of the partition (of __consumer_offsets for commits, __transaction_state for transactions; "
+            "RemoteTimeMs), its disk (LocalTimeMs; iostat -x 1), or a limit of a managed service for such requests."
         )
-        if "OffsetCommit" in failure.slow_at:
+        if "OffsetCommit" in failure.responses.slow_at:
             yield clients("Where commits are limited, commit less often: once for many records.")
         return
     yield brokers(

@@ -23,8 +23,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     if failure.is_flapping:
         return (
             f"Leaders of {resources(failure)} moved again and again {times.of(failure)}: brokers named another leader "
-            f"{times_of(len(failure.moves_ns))}, from {times.at(failure.moves_ns[0])} to "
-            f"{times.at(failure.moves_ns[-1])}"
+            f"{times_of(len(failure.topic.moves_ns))}, from {times.at(failure.topic.moves_ns[0])} to "
+            f"{times.at(failure.topic.moves_ns[-1])}"
         )
     return f"Leaders of {resources(failure)} moved, or were not known, {times.of(failure)}{why_moved(failure)}"
 
@@ -46,7 +46,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 def _complete(failure: Failure) -> None:
     """Changes the kind if no leader moved: brokers reported no leader during the whole time, or one that denied being
     the leader, or the leader has no listener for the client."""
-    if failure.moved_to:
+    if failure.topic.moved_to:
         return
     if all(is_without_leader(row) for row in failure.recoveries):
         failure.kind = NO_LEADER

@@ -15,7 +15,8 @@ from kafkascope_spark.stories.findings.wording import client, counted, duration,
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind, SilentLeader, is_stuck
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
 from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     BROKER_SESSIONS,
     session_of_broker,
@@ -33,12 +34,12 @@ MOST_OF_SESSION = 2
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    if failure.held:
+    if failure.members.held:
         return _was_held(failure, times)
-    if failure.given_up_joins:
+    if failure.members.given_up_joins:
         return _did_not_wait_for_others(failure, times)
-    if failure.silent_leader is not None:
-        return _waits_for_leader(failure, failure.silent_leader, times)
+    if failure.members.silent_leader is not None:
+        return _waits_for_leader(failure, failure.members.silent_leader, times)
     gone = [member for rebalance in failure.rebalances for member in rebalance.lost]
     if gone:
         who = listed(sorted({d.client_id or d.member_id for d in gone}))
@@ -54,7 +55,7 @@ def _sentence(failure: Failure, times: Times) -> str:
             )
         if all(map(_did_not_wait, _losing(failure))):
             return f"In {failure.subject}, {_removed_at_once(failure, who)}, {times.of(failure)}"
-        if failure.dead_members:
+        if failure.members.dead:
             return _waited_for_dead(failure, times)
         if all(map(_is_late_joiner, gone)):
             return (
@@ -64,7 +65,7 @@ def _sentence(failure: Failure, times: Times) -> str:
         return f"In {failure.subject}, {who} stopped without leaving the group, {times.of(failure)}"
     if failure.error_names:
         return _lost_places(failure, times)
-    if failure.dead_members:
+    if failure.members.dead:
         return _waited_for_dead(failure, times)
     back = _back_in_place(failure)
     if back:
@@ -107,7 +108,7 @@ def _for_whom(failure: Failure) -> str:
 
 def _waited_for_dead(failure: Failure, times: Times) -> str:
     """Returns which members had ended, and how long the coordinator keeps them in the group."""
-    dead = failure.dead_members
+    dead = failure.members.dead
     who = listed(sorted({client(each.client_id, each.client_ip) for each in dead}))
     ends = sorted(each.died_ns for each in dead if each.died_ns is not None)
     first = times.at(ends[0])
@@ -124,8 +125,8 @@ def _waited_for_dead(failure: Failure, times: Times) -> str:
 
 def _was_held(failure: Failure, times: Times) -> str:
     """Returns how requests of the members waited behind a long poll."""
-    longest = max(failure.held, key=lambda row: row.to_ns - row.from_ns)
-    apis = listed(sorted({row.api_name for row in failure.held}))
+    longest = max(failure.members.held, key=lambda row: row.to_ns - row.from_ns)
+    apis = listed(sorted({row.api_name for row in failure.members.held}))
     return (
         f"A member was removed from {failure.subject} {times.of(failure)}: its {apis} waited in the broker for up to "
         f"{duration(longest.to_ns - longest.from_ns)}, behind a Fetch on the same connection that asked the broker "
@@ -135,12 +136,12 @@ def _was_held(failure: Failure, times: Times) -> str:
 
 def _patience(failure: Failure) -> str:
     """Returns the median time that clients waited for a response to JoinGroup before they gave up."""
-    return duration(int(median(row.until_ns - row.ts_ns for row in failure.given_up_joins)))
+    return duration(int(median(row.until_ns - row.ts_ns for row in failure.members.given_up_joins)))
 
 
 def _did_not_wait_for_others(failure: Failure, times: Times) -> str:
     """Returns a sentence about members that gave up JoinGroup and joined again."""
-    rows = failure.given_up_joins
+    rows = failure.members.given_up_joins
     who = listed(sorted({client(row.client_id, row.client_ip) for row in rows}))
     return (
         f"{named(failure)} rebalanced, and partitions were not read {times.of(failure)}: {who} stopped waiting for "
@@ -291,12 +292,12 @@ def _did_not_join_again(failure: Failure) -> list[str]:
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
-    if failure.held:
+    if failure.members.held:
         yield _poll_less_long(failure, observed)
-    elif failure.given_up_joins:
+    elif failure.members.given_up_joins:
         yield from _wait_longer(failure, observed)
-    elif failure.silent_leader is not None:
-        yield from _wake_leader(failure.silent_leader)
+    elif failure.members.silent_leader is not None:
+        yield from _wake_leader(failure.members.silent_leader)
     elif not failure.error_names and _back_in_place(failure):
         yield _RESTARTED
     elif failure.error_names == OF_OLD_EPOCH and _commits_with_old_epoch(failure):
@@ -318,9 +319,9 @@ def _poll_less_long(failure: Failure, observed: Observed) -> Action:
     session_ms = max((c.session_timeout_ms or 0 for c in observed.clients), default=0)
     session = f", {session_ms} ms" if session_ms else ""
     return clients(
-        f"Lower {settings(('fetch_wait',), observed.libraries)}, now {failure.held[0].max_wait_ms} ms, far below the "
-        f"session timeout{session}: a broker answers the requests of a connection in their order, and does not read "
-        "a heartbeat behind a Fetch that waits. Or let the library use a separate connection for the group's "
+        f"Lower {settings(('fetch_wait',), observed.libraries)}, now {failure.members.held[0].max_wait_ms} ms, far "
+        f"below the session timeout{session}: a broker answers the requests of a connection in their order, and does "
+        "not read a heartbeat behind a Fetch that waits. Or let the library use a separate connection for the group's "
         "coordinator (upgrade it). The brokers and the application are not the cause."
     )
 
@@ -362,7 +363,7 @@ _COMMIT_ANEW = clients(
 
 def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
     departed = observed.departed
-    if failure.dead_members:
+    if failure.members.dead:
         yield from _leave_in_order(observed)
         return
     if failure.error_names and not departed:

@@ -24,25 +24,25 @@ def lacking(failure: Failure) -> list[int]:
     rows = failure.recoveries
     asked = set(partitions_of(rows))
     is_of_partitions = bool(asked) and all(row.first_api_key != METADATA for row in rows)
-    if not is_of_partitions or failure.deletion is not None or not failure.known_partitions:
+    if not is_of_partitions or failure.topic.deletion is not None or not failure.topic.known_partitions:
         return []
-    return [] if asked & failure.known_partitions else sorted(asked)
+    return [] if asked & failure.topic.known_partitions else sorted(asked)
 
 
 def _sentence(failure: Failure, times: Times) -> str:
     who = listed(sorted({row.who for row in failure.recoveries}))
     return (
-        f"{failure.subject} has {counted(len(failure.known_partitions), 'partition')}, and {who} asked for partition "
-        f"{listed([str(number) for number in lacking(failure)])} ({listed(sorted(failure.error_names))}) "
+        f"{failure.subject} has {counted(len(failure.topic.known_partitions), 'partition')}, and {who} asked for "
+        f"partition {listed([str(number) for number in lacking(failure)])} ({listed(sorted(failure.error_names))}) "
         f"{times.of(failure)}"
     )
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     yield clients(
-        f"The topic is there: let these clients use the {counted(len(failure.known_partitions), 'partition')} that "
-        "Metadata names. A partition that a partitioner computes or a setting names has to be below that number; after "
-        "a topic was created again with fewer partitions, restart clients that know the former ones."
+        f"The topic is there: let these clients use the {counted(len(failure.topic.known_partitions), 'partition')} "
+        "that Metadata names. A partition that a partitioner computes or a setting names has to be below that number; "
+        "after a topic was created again with fewer partitions, restart clients that know the former ones."
     )
     yield brokers(
         "Or add partitions, if so many are meant; keys are then given to other partitions than before: kafka-topics.sh "

@@ -40,9 +40,9 @@ def _sentence(failure: Failure, times: Times) -> str:
     stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
     still = f"; {listed(stale)} kept using the ID of the deleted topic" if stale else ""
     gone = "was there no longer" if _was_there(failure) else "was not there"
-    if failure.deletion is not None:
-        at = times.at(failure.deletion.ts_ns)
-        gone = f"was there no longer, after {failure.deletion.who} had deleted it at {at}"
+    if failure.topic.deletion is not None:
+        at = times.at(failure.topic.deletion.ts_ns)
+        gone = f"was there no longer, after {failure.topic.deletion.who} had deleted it at {at}"
     return f"{what} {gone} ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
 
@@ -56,7 +56,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     if failure.end_ns is None and _was_there(failure):
-        who = "who deleted the topic" if failure.deletion is None else f"why {failure.deletion.who} deleted the topic"
+        who = (
+            "who deleted the topic"
+            if failure.topic.deletion is None
+            else f"why {failure.topic.deletion.who} deleted the topic"
+        )
         yield brokers(f"Find out {who}: {RECORDS_GONE}. To create it again: {command}")
         yield clients("Stop the clients that still use it, or configure the topic that replaces it.")
         return
@@ -82,8 +86,8 @@ def _cannot_be(failure: Failure) -> bool:
 
 def _was_there(failure: Failure) -> bool:
     """Whether brokers had reported the topic before it was missing, or a client deleted it."""
-    was_known = any(at_ns < failure.start_ns for at_ns in failure.topic_ids.values())
-    return was_known or bool(failure.known_partitions) or failure.deletion is not None
+    was_known = any(at_ns < failure.start_ns for at_ns in failure.topic.ids.values())
+    return was_known or bool(failure.topic.known_partitions) or failure.topic.deletion is not None
 
 
 def _complete(failure: Failure) -> None:

@@ -17,7 +17,7 @@ from kafkascope_spark.stories.settings import settings
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    own = duration(failure.latencies.total().longest_own_ns)
+    own = duration(failure.responses.latencies.total().longest_own_ns)
     return (
         f"Requests of {failure.subject} waited behind earlier ones of the same connection {times.of(failure)}: "
         f"{late(failure)}, while the broker itself took at most {own} for one"

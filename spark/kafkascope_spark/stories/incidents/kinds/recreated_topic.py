@@ -17,7 +17,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     """Returns the IDs of the topic, and which clients used the ID of the deleted topic for how long."""
-    first, *later = failure.topic_ids.items()
+    first, *later = failure.topic.ids.items()
     ids = ", ".join(f"{new} (reported at {times.at(at_ns)})" for new, at_ns in later)
     stale = [row for row in failure.recoveries if is_about_id(row)]
     longest_ns = max((row.last_failed_ns - row.start_ns for row in stale), default=0)

@@ -18,9 +18,10 @@ TIMED_OUT = "REQUEST_TIMED_OUT"
 
 def _waits(failure: Failure) -> str:
     """For how long the requests let brokers wait for replicas."""
+    longest = duration(failure.responses.longest_answer_ns)
     return (
-        f"its requests let brokers wait for replicas for no longer than {duration(failure.longest_answer_ns)} (the "
-        "timeout of Produce), and brokers return this error after that; the records are written all the same"
+        f"its requests let brokers wait for replicas for no longer than {longest} (the timeout of Produce), and "
+        "brokers return this error after that; the records are written all the same"
     )
 
 

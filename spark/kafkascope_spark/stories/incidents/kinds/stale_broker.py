@@ -20,7 +20,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     outdated = [report for row in failure.recoveries for report in _outdated(failure, row)]
     old = listed(sorted({f"node {report.leader_id}" for report in outdated}))
     last_ns, n = max(report.last_ns for report in outdated), sum(report.n for report in outdated)
-    new = min(failure.moved_to.values(), key=lambda leader: leader.since_ns)
+    new = min(failure.topic.moved_to.values(), key=lambda leader: leader.since_ns)
     return (
         f"{named(failure)} named {old} as the leader of {resources(failure)} until {times.at(last_ns)} "
         f"({counted(n, 'Metadata response')}), {duration(last_ns - new.since_ns)} after another broker had named node "
@@ -30,7 +30,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _outdated(failure: Failure, recovery: ClientRecovery) -> Iterable[LeaderReport]:
     """Returns the broker's reports of the old leader to the client."""
-    leader = failure.moved_to[recovery.resource]
+    leader = failure.topic.moved_to[recovery.resource]
     of_broker = (report for report in recovery.leader_reports if report.server == failure.server)
     return (report for report in of_broker if report.leader_id != leader.node_id)
 

@@ -29,13 +29,13 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _what_had_moved(failure: Failure, times: Times) -> str:
     """Returns which node was the leader instead. After a change of the epoch alone, it may be the same broker."""
-    if not failure.moved_to and failure.error_names == {"REPLICA_NOT_AVAILABLE"}:
+    if not failure.topic.moved_to and failure.error_names == {"REPLICA_NOT_AVAILABLE"}:
         return "it has no replica there any longer"
-    if not failure.moved_to:
+    if not failure.topic.moved_to:
         return "the leader has a later epoch than the client knows"
-    first = min(failure.moved_to.values(), key=lambda leader: leader.since_ns)
+    first = min(failure.topic.moved_to.values(), key=lambda leader: leader.since_ns)
     how = "led it" if first.is_reported else "served it to others"
-    if len(failure.moved_to) > 1:
+    if len(failure.topic.moved_to) > 1:
         how = how.replace("it", "the first of them", 1)
     return f"node {first.node_id} {how}, which shows at {times.at(first.since_ns)} at the latest"
 

@@ -6,7 +6,8 @@ from statistics import median
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure_facts import EndedSession
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.libraries import registry
@@ -56,7 +57,7 @@ def held_consumers(failure: Failure) -> str:
 
 def late(failure: Failure) -> str:
     """Returns how many of the awaited responses were late, and by how much."""
-    slow = failure.latencies.total()
+    slow = failure.responses.latencies.total()
     return (
         f"{slow.n_late:,} of {counted(slow.n, 'response')} that a client waited for took half a second or longer, up "
         f"to {duration(slow.longest_ns)}"
@@ -73,7 +74,7 @@ def lost_flows(failure: Failure, between: str) -> str:
 def restarts(failure: Failure, times: Times) -> str:
     """Returns how often the broker's process began during the failure, and when, as the end of a sentence; empty if it
     began once or less often."""
-    starts = [restart.registered_ns for restart in failure.process_starts]
+    starts = [restart.registered_ns for restart in failure.process.starts]
     if len(starts) < 2:
         return ""
     registered = f"it registered with the controller at {listed([times.at(at_ns) for at_ns in starts])}"
@@ -110,7 +111,7 @@ def expiry(session: EndedSession, times: Times) -> str:
 
 def why_moved(failure: Failure) -> str:
     """Returns which ended ZooKeeper session caused the move; empty if none did."""
-    session = failure.root.session if failure.root is not None else None
+    session = failure.root.process.session if failure.root is not None else None
     if session is None:
         return ""
     how = "was closed" if session.is_closed else "expired"
@@ -201,8 +202,8 @@ def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[Act
 
 def sooner_fenced(failure: Failure) -> str:
     """Returns the setting with which the controller moves the leaders of an unreachable broker sooner."""
-    if failure.session is not None and not failure.session.is_closed:
-        return f"{sooner_by_session(failure.session)}."
+    if failure.process.session is not None and not failure.process.session.is_closed:
+        return f"{sooner_by_session(failure.process.session)}."
     return (
         "A lower broker.session.timeout.ms (default 9000; in a cluster with ZooKeeper zookeeper.session.timeout.ms, "
         "default 18000) moves its leaders sooner."

@@ -19,11 +19,11 @@ from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredReq
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    requests = sorted(failure.unanswered.values(), key=attrgetter("ts_ns", "request_id"))
+    requests = sorted(failure.responses.unanswered.values(), key=attrgetter("ts_ns", "request_id"))
     said = f"never answered {_listed(requests, times)}, nor anything later on the connection"
     if requests and requests[0].has_begun:
         said = f"never ended its response to {_listed(requests, times)}, and sent nothing more on the connection"
-    n = failure.latencies.total().n
+    n = failure.responses.latencies.total().n
     others = f", while it answered {counted(n, 'other request')}" if n else ""
     return f"{named(failure)} {said} {times.of(failure)}{others}"
 
@@ -38,7 +38,7 @@ def _listed(requests: list[UnansweredRequest], times: Times) -> str:
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
-    apis = listed(sorted({request.api_name for request in failure.unanswered.values()}))
+    apis = listed(sorted({request.api_name for request in failure.responses.unanswered.values()}))
     yield brokers(
         f"Look in the log of {failure.subject} for an exception while it handled {apis} at that time, and whether a "
         "proxy or load balancer between the two holds responses back; take a thread dump of the broker if it still "

@@ -38,7 +38,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _why(failure: Failure) -> str:
     """Returns what else is known of the stalls: late responses of brokers that were quick to others, or nothing."""
-    slow = failure.latencies.slow
+    slow = failure.responses.latencies.slow
     if not slow and any(stall.claimed for stall in failure.stalls):
         return f"{_ENCRYPTED}{_waited_on(failure)}"
     if not slow:

@@ -17,10 +17,10 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     lost = f"{named(failure)} had no ZooKeeper session {times.of(failure)}"
-    if failure.session is None:
+    if failure.process.session is None:
         return lost
     then = "then the controller moves its leaders, although the broker is running"
-    return f"{lost}: {expiry(failure.session, times)}; {then}"
+    return f"{lost}: {expiry(failure.process.session, times)}; {then}"
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
@@ -28,7 +28,7 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
         f"Look at what kept {failure.subject} from ZooKeeper for that time: a long garbage collection of the broker "
         "(-Xlog:gc*), the network between the two, ZooKeeper's own log and disk (fsync warnings)."
     )
-    timeout_ms = None if failure.session is None else failure.session.timeout_ms
+    timeout_ms = None if failure.process.session is None else failure.process.session.timeout_ms
     now = "" if timeout_ms is None else f" (now {timeout_ms})"
     yield brokers(
         f"A higher zookeeper.session.timeout.ms of the brokers{now} keeps a broker registered through longer pauses."
