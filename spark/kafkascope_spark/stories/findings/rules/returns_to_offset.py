@@ -10,7 +10,7 @@ from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids, joined_lists, sorted_set
-from kafkascope_spark.stories.findings.wording import client, listed, times
+from kafkascope_spark.stories.findings.wording import SECURED, client, listed, times
 from kafkascope_spark.stories.tables import PARTITION_FLOW
 
 _IS_FETCH = f"api_key = {api_keys.FETCH}"
@@ -112,8 +112,9 @@ def _advice(f: Facts) -> str:
         f"Find out why {_readers(f)} cannot process the record {where} offset {offset} of {_place(f)}: its log has "
         "the exception, or what ended the process. This shows the record: kafka-console-consumer.sh --bootstrap-server "
         f"BROKER:9092 --topic {shlex.quote(worst['topic'])} --partition {worst['partition']} --offset {offset} "
-        f"--max-messages 1 (with the settings of a client where the listener takes TLS or SASL). {_DEAD_LETTERS} An "
-        f"offset set to {offset + 1} while the group is stopped skips the record: it is then not processed."
+        f"--max-messages 1 ({SECURED}; older releases of this command call the option --consumer.config). "
+        f"{_DEAD_LETTERS} An offset set to {offset + 1} while the group is stopped skips the record: it is then "
+        "not processed."
     )
 
 
