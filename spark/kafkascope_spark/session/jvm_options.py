@@ -109,7 +109,9 @@ _CLASS_OPTIONS = (
 
 Below MetaspaceSize, loading classes does not trigger a collection of the heap. The class archive is mapped at the
 address for which it was made: at another address all its pages, 180 MB, would be written and become private memory."""
-_JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=160m", *_CLASS_OPTIONS)
+_HEAP = ("-Xms512m", "-Xmx1536m")
+"""A plan with most of the rules takes 700 MB of the heap while Spark makes it, also for a few rows."""
+_JVM_OPTIONS = (*_HEAP, "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=160m", *_CLASS_OPTIONS)
 _LATE_C2 = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -149,7 +151,7 @@ class SizeOptions:
 
 _SIZES = {
     SessionSize.SMALL: SizeOptions(
-        jvm=("-Xms512m", "-Xmx1g", "-XX:TieredStopAtLevel=1", *_JVM_OPTIONS),
+        jvm=("-XX:TieredStopAtLevel=1", *_JVM_OPTIONS),
         sql={
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.codegen.wholeStage": "false",
@@ -160,7 +162,7 @@ _SIZES = {
         spark={"spark.buffer.pageSize": "256k"},
     ),
     SessionSize.LARGE: SizeOptions(
-        jvm=("-Xms512m", "-Xmx1536m", *_LATE_C2, *_JVM_OPTIONS),
+        jvm=(*_LATE_C2, *_JVM_OPTIONS),
         sql={
             "spark.sql.shuffle.partitions": "8",
             "spark.sql.codegen.wholeStage": "true",

@@ -78,7 +78,7 @@ def test_an_outage_that_several_restarts_made_says_how_often_the_process_began(s
     )
     (alone,) = restarted_brokers(restarts, [failure], [])
     assert [restart.registered_ns for restart in failure.process.starts] == [12 * S, 16 * S]
-    assert alone.restart == restarts[2]
+    assert alone.process.restart == restarts[2]
     said = failure.kind.sentence(failure, Times(0))
     assert "its process began 2 times: it registered with the controller at 00:12.000, 00:16.000" in said
     del failure.process.starts[1:]
