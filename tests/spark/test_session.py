@@ -322,7 +322,7 @@ def test_both_sizes_set_the_same_sql_settings() -> None:
     small, large = (options_for(size) for size in SessionSize)
     assert small.sql.keys() == large.sql.keys()
     assert "-XX:TieredStopAtLevel=1" in small.jvm
-    assert {size.jvm.count("-Xmx1536m") for size in (small, large)} == {1}
+    assert {size.jvm.count("-Xmx2g") for size in (small, large)} == {1}
 
 
 def test_a_jvm_that_does_not_start_is_explained() -> None:

@@ -109,8 +109,12 @@ _CLASS_OPTIONS = (
 
 Below MetaspaceSize, loading classes does not trigger a collection of the heap. The class archive is mapped at the
 address for which it was made: at another address all its pages, 180 MB, would be written and become private memory."""
-_HEAP = ("-Xms512m", "-Xmx1536m")
-"""A plan with most of the rules takes 700 MB of the heap while Spark makes it, also for a few rows."""
+_HEAP = ("-Xms512m", "-Xmx2g")
+"""Spark holds a gigabyte and more while it plans most of the rules together, also for a few rows: with a heap of 1 GB
+it collects garbage nearly all the time then."""
+_FOR_ROWS = "0.3"
+"""Part of the heap for rows, half of Spark's default: small tables need less, and tables that former queries of the
+session have broadcast stay in it until it is full."""
 _JVM_OPTIONS = (*_HEAP, "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=160m", *_CLASS_OPTIONS)
 _LATE_C2 = (
     "-XX:Tier4InvocationThreshold=50000",
@@ -159,7 +163,7 @@ _SIZES = {
             "spark.sql.constraintPropagation.enabled": "false",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
         },
-        spark={"spark.buffer.pageSize": "256k"},
+        spark={"spark.buffer.pageSize": "256k", "spark.memory.fraction": _FOR_ROWS},
     ),
     SessionSize.LARGE: SizeOptions(
         jvm=(*_LATE_C2, *_JVM_OPTIONS),
