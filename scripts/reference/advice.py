@@ -10,7 +10,7 @@ from types import ModuleType
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.incidents import misconfigured_texts
 from kafkascope_spark.stories.incidents.actions import OWNERS
-from kafkascope_spark.stories.incidents.kinds import KINDS, session_timeouts, texts
+from kafkascope_spark.stories.incidents.kinds import KINDS, session_timeouts, silent_leader_texts, texts
 
 _HEAD = """# Advice
 
@@ -24,6 +24,7 @@ One action for each owner: who operates the brokers, who operates the network, w
 _SHARED = {
     "clients that do not fit a listener": misconfigured_texts,
     "settings of sessions": session_timeouts,
+    "group leaders that send no SyncGroup": silent_leader_texts,
     "what several kinds have in common": texts,
 }
 

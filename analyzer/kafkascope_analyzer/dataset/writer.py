@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -159,7 +160,7 @@ class _DayFile:
         self._pending: list[pa.Table] = []
         self._times: tuple[int, int] | None = None
         self._writer: pq.ParquetWriter | None = None
-        self._sink: pa.NativeFile | None = None
+        self._open = ExitStack()
         self.n_pending = 0
 
     def gather(self, rows: pa.Table) -> None:
@@ -182,9 +183,9 @@ class _DayFile:
 
     def _begun(self, schema: pa.Schema) -> pq.ParquetWriter:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._sink = pa.BufferedOutputStream(pa.OSFile(str(self._path), "wb"), _BUFFER_BYTES)
-        return pq.ParquetWriter(
-            self._sink,
+        file = self._open.enter_context(pa.BufferedOutputStream(pa.OSFile(str(self._path), "wb"), _BUFFER_BYTES))
+        writer = pq.ParquetWriter(
+            file,
             schema.remove_metadata(),  # rows of a joined file carry its metadata
             compression_level=_COMPRESSION_LEVEL,
             use_dictionary=_repeating(schema),
@@ -194,6 +195,7 @@ class _DayFile:
             **WRITE_OPTIONS,
             **_LONG_PAGES,
         )
+        return self._open.enter_context(writer)
 
     def _note_times(self, table: pa.Table) -> None:
         if "ts_ns" in table.schema.names and not table["ts_ns"].null_count:
@@ -213,10 +215,8 @@ class _DayFile:
 
     def abort(self) -> None:
         """Closes the file in its current state."""
-        if self._writer is not None and self._sink is not None:
-            self._writer.close()
-            self._sink.close()
-            self._writer = None
+        self._open.close()
+        self._writer = None
 
 
 def _sorted(table: pa.Table, by: tuple[str, ...]) -> pa.Table:

@@ -42,11 +42,11 @@ class AddUpBucket:
     is_saved: bool
 
     def reads(self) -> list[tuple[str, str]]:
-        """See SpillTask."""
+        """Returns the spilled tables that the task needs, with the folder of each."""
         return [(self.spill, name) for name in COLUMNS]
 
     def __call__(self, folder: Path) -> AddedUp:
-        """See SpillTask."""
+        """Adds up the rows of the bucket. folder: the folder of the spills."""
         directory, sums = folder / self.spill, sums_of(self.hosts, self.slices)
         known = -1 if self.saved is None else self.saved["part"]
         anew = self._not_resumed(sums)

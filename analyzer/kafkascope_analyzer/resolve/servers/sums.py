@@ -80,15 +80,15 @@ class RunSum:
         self._choose, self._union = choose, RunUnion(join)
 
     def take(self, batch: SpilledRuns) -> None:
-        """See Sum."""
+        """Takes a batch of rows."""
         self._union.add(self._choose(batch))
 
     def found(self) -> list[Ints]:
-        """See Sum."""
+        """Returns what has been added up."""
         return list(self._union.runs())
 
     def resume(self, found: list[Ints], numbers: Ints) -> bool:
-        """See Sum."""
+        """Continues from what an earlier run has found; False where that is of no use."""
         self._union.add(Runs(numbers[found[0]], *found[1:]))
         return True
 
@@ -111,17 +111,17 @@ class LatencySum:
         self._last = no_responses(len(hosts.conn))
 
     def take(self, batch: pa.Table) -> None:
-        """See Sum."""
+        """Takes a batch of rows."""
         for samples in self._choose(batch, batch["conn"].to_numpy(), self._last):
             self._cells.count(samples.process, self._slices.of(samples.from_ns), sample_code(samples))
 
     def found(self) -> dict[str, Any]:
-        """See Sum."""
+        """Returns what has been added up."""
         last = [column.copy() for column in self._last]
         return {"slices": self._slices.key(), "cells": self._cells.found(), "last": last}
 
     def resume(self, found: dict[str, Any], numbers: Ints) -> bool:
-        """See Sum."""
+        """Continues from what an earlier run has found; False where that is of no use."""
         doublings = self._slices.doublings_since(*found["slices"])
         if doublings is None:
             return False
@@ -143,7 +143,7 @@ class HeldUpSum:
         self._cells = {"starts": Cells(), "ends": Cells()}
 
     def take(self, batch: pa.Table) -> None:
-        """See Sum."""
+        """Takes a batch of rows."""
         client, sent = self._client[batch["conn"].to_numpy()], int_column(batch, "ts_ns", 0)
         answered = int_column(batch, "response_ns", 0)
         until = np.where(answered > 0, answered, sent + _GIVEN_UP_NS)
@@ -153,11 +153,11 @@ class HeldUpSum:
             cells.count(client[late], self._slices.of(at_ns), np.zeros(len(late), np.int64))
 
     def found(self) -> dict[str, Any]:
-        """See Sum."""
+        """Returns what has been added up."""
         return {"slices": self._slices.key()} | {name: cells.found() for name, cells in self._cells.items()}
 
     def resume(self, found: dict[str, Any], numbers: Ints) -> bool:
-        """See Sum."""
+        """Continues from what an earlier run has found; False where that is of no use."""
         doublings = self._slices.doublings_since(*found["slices"])
         if doublings is None:
             return False

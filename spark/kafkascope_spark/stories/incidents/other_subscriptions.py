@@ -41,7 +41,7 @@ def _missing_topic(member: Failure, missed: Mapping[str, list[Failure]]) -> Fail
 def _explaining(stall: Stall, rebalanced_ns: int, missed: Iterable[Failure]) -> Failure | None:
     """Returns the first of the missing topics that lasted for most of the stall until the group rebalanced, if that was
     when most of the stall was over."""
-    until_ns = rebalanced_ns - stall.from_ns
-    if 2 * until_ns < stall.waited_ms * 1_000_000:
+    waited_ns = rebalanced_ns - stall.from_ns
+    if 2 * waited_ns < stall.waited_ms * 1_000_000:
         return None
-    return next((each for each in missed if 2 * each.overlap_ns(stall.from_ns, rebalanced_ns) >= until_ns), None)
+    return next((each for each in missed if 2 * each.overlap_ns(stall.from_ns, rebalanced_ns) >= waited_ns), None)

@@ -11,17 +11,17 @@ from statistics import median
 
 from kafkascope_parsers.api_keys import OFFSET_COMMIT
 from kafkascope_parsers.error_facts import errors_about
-from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
+from kafkascope_spark.stories.findings.wording import client, duration, listed
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind, is_stuck
-from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
 from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     BROKER_SESSIONS,
     session_of_broker,
     session_of_client,
 )
+from kafkascope_spark.stories.incidents.kinds.silent_leader_texts import waits_for_leader, wake_leader
 from kafkascope_spark.stories.incidents.kinds.texts import named, slow_polls
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -39,7 +39,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     if failure.members.given_up_joins:
         return _did_not_wait_for_others(failure, times)
     if failure.members.silent_leader is not None:
-        return _waits_for_leader(failure, failure.members.silent_leader, times)
+        return waits_for_leader(failure, failure.members.silent_leader, times)
     gone = [member for rebalance in failure.rebalances for member in rebalance.lost]
     if gone:
         who = listed(sorted({d.client_id or d.member_id for d in gone}))
@@ -168,31 +168,6 @@ def _wait_longer(failure: Failure, observed: Observed) -> Iterable[Action]:
     )
 
 
-def _waits_for_leader(failure: Failure, leader: SilentLeader, times: Times) -> str:
-    """Returns a sentence about a leader that does not assign the partitions."""
-    return (
-        f"{named(failure)} rebalanced, and partitions were not read {times.of(failure)}: "
-        f"{client(leader.client_id, leader.client_ip)}, the leader of generation {leader.generation}, has sent no "
-        f"SyncGroup since its JoinGroup was answered at {times.at(leader.joined_ns)}, and "
-        f"{counted(leader.n_waiting, 'other member')} waited for it with the response to SyncGroup still to come"
-    )
-
-
-def _wake_leader(leader: SilentLeader) -> Iterable[Action]:
-    """Yields advice for a group whose leader does not assign the partitions."""
-    yield clients(
-        f"Restart {client(leader.client_id, leader.client_ip)}, and see what it does since then (a thread dump, its "
-        "log): the leader assigns the partitions of all members, and the coordinator answers none of them before. An "
-        "exception in the assignor, a callback for revoked partitions that does not return, or a library that lost "
-        "the response to JoinGroup are the usual ones. The other members, the coordinator and the network are not "
-        "the cause."
-    )
-    yield brokers(
-        "Brokers before Kafka 2.8.1 keep such a leader for as long as it sends heartbeats (KAFKA-12890); later ones "
-        "remove it after the rebalance timeout."
-    )
-
-
 def _losing(failure: Failure) -> list[RebalanceRow]:
     """Returns the rebalances in which the group lost members that had not left."""
     return [row for row in failure.rebalances if row.lost]
@@ -297,7 +272,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     elif failure.members.given_up_joins:
         yield from _wait_longer(failure, observed)
     elif failure.members.silent_leader is not None:
-        yield from _wake_leader(failure.members.silent_leader)
+        yield from wake_leader(failure.members.silent_leader)
     elif not failure.error_names and _back_in_place(failure):
         yield _RESTARTED
     elif failure.error_names == OF_OLD_EPOCH and _commits_with_old_epoch(failure):

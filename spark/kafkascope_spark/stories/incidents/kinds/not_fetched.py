@@ -14,13 +14,9 @@ from kafkascope_spark.stories.incidents.kinds.texts import BY_TIMES
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
-MOST_NAMED = 5
-
 
 def _partitions(failure: Failure) -> str:
-    names = sorted({f"{stall.topic}-{stall.partition}" for stall in failure.stalls if stall.topic is not None})
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{listed(names[:MOST_NAMED])}{more}"
+    return listed(sorted({f"{stall.topic}-{stall.partition}" for stall in failure.stalls if stall.topic is not None}))
 
 
 def _sentence(failure: Failure, times: Times) -> str:
