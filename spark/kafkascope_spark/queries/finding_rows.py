@@ -69,7 +69,9 @@ def finding_row(rule: Rule, detector: Detector, facts: Facts, causes: Causes) ->
         incident_id=None,
         evidence=tuple(evidence[:MOST_EVIDENCE]),
     )
-    return replace(row, incident_id=causes.incident_of(rule.follows, row, facts))
+    incident_id = causes.incident_of(rule.follows, row, facts)
+    is_explained = incident_id is not None and rule.follows is not None and not rule.follows.keeps_advice
+    return replace(row, incident_id=incident_id, advice=None if is_explained else row.advice)
 
 
 def finding_id(rule: str, subject: str | None, client_instance_id: str | None, first_ns: int) -> str:

@@ -18,7 +18,10 @@ class FindingRow(StoryRow):
     rule: Annotated[str, "rule that found it: `kafkascope rules` lists them"]
     severity: Annotated[Severity, "error (broken), warning (will break, or costs), info (worth knowing)"]
     sentence: Annotated[str, "what was found: subject, number, time"]
-    advice: Annotated[str | None, "what to change: the setting, and its value where the wire shows it"]
+    advice: Annotated[
+        str | None,
+        "what to change: the setting, and its value where the wire shows it; null if the actions of its incident say it",
+    ]
     client_instance_id: Annotated[str | None, "client of the finding; null where it has none or several"]
     conn_ids: Annotated[tuple[str, ...], "connections of the finding, sorted; at most 100"]
     subject: Annotated[

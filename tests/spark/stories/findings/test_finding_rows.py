@@ -76,7 +76,8 @@ def test_batches_of_facts_become_batches_of_findings() -> None:
     assert made == batch_of_rows(FindingRow, [row()])
 
 
-def test_findings_name_the_incident_that_they_follow_from() -> None:
+@pytest.mark.parametrize(("keeps", "advice"), [(True, "A."), (False, None)])
+def test_advice_to_look_for_the_cause_is_left_out_if_the_incident_is_the_cause(keeps: bool, advice: str | None) -> None:
     incident = Cause("i", None, "path", 1, 1, 2, "warning", ())
 
     def causes() -> Causes:
@@ -85,10 +86,10 @@ def test_findings_name_the_incident_that_they_follow_from() -> None:
         known.take_stall(CauseStall("i", "g", 6))
         return known
 
-    following = replace(RULE, follows=Follows(kinds=frozenset({"path"})))
+    following = replace(RULE, follows=Follows(kinds=frozenset({"path"}), keeps_advice=keeps))
     write = finding_writer({"a_rule/0": (following, DETECTOR)}, 5, causes)
     (made,) = write([found(FACTS | {"group_id": "g"}, FACTS)])
-    assert made == batch_of_rows(FindingRow, [replace(row(), incident_id="i"), row()])
+    assert made == batch_of_rows(FindingRow, [replace(row(), incident_id="i", advice=advice), row()])
 
 
 @pytest.fixture(scope="module")

@@ -83,5 +83,5 @@ RULE = Rule(
     advice=_advice(()),
     sources=("org.apache.kafka.clients.NetworkClient#handleTimedOutRequests", "KIP-19"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}, keeps_advice=False),
 )

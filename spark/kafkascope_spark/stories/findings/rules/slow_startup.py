@@ -117,6 +117,7 @@ RULE = Rule(
     follows=Follows(
         kinds=BROKER_FAILURES | MOVES | {"replication", "listener", "quota", "client", "member", "member_fenced"},
         half_of_time=True,
+        keeps_advice=False,
     ),
     unless=("access_denied", "auth_failed", "missing_topic", "not_enough_replicas"),
 )
