@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from kafkascope_analyzer.report.formatting import count, sentence
 from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.findings import Finding
+from kafkascope_analyzer.report.model.incidents.actions import action_texts
 from kafkascope_analyzer.report.model.incidents.model import (
     FIRST_FINDINGS,
     FIRST_INCIDENTS,
@@ -87,7 +88,7 @@ def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]
     yield from (f"- restart: {prose(restart)}" for restart in incident.restarts)
     if incident.followed_text:
         yield f"- what followed: {prose(incident.followed_text)}"
-    yield from (f"- {prose(action.owner)}: {prose(sentence(action.text))}" for action in incident.actions)
+    yield from (f"- {prose(owner)}: {prose(sentence(text))}" for owner, text in action_texts(incident.actions))
     if incident.how_known:
         yield f"- shown by: {prose(sentence(incident.how_known))}"
     yield f"- {_proof(incident.packets, incident.incident_id)}"

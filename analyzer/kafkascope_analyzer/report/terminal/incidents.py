@@ -9,6 +9,7 @@ from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import sentence
 from kafkascope_analyzer.report.model.findings import Finding
+from kafkascope_analyzer.report.model.incidents.actions import action_texts
 from kafkascope_analyzer.report.model.incidents.model import (
     FIRST_FINDINGS,
     FIRST_INCIDENTS,
@@ -105,8 +106,8 @@ def incident_lines(
         yield line(("restart: ", "bold"), restart, indent=INDENT)
     if incident.followed_text:
         yield line(("what followed: ", "bold"), incident.followed_text, indent=INDENT)
-    for action in incident.actions:
-        yield line((f"{action.owner}: ", "bold"), sentence(action.text), indent=INDENT)
+    for owner, text in action_texts(incident.actions):
+        yield line((f"{owner}: ", "bold"), sentence(text), indent=INDENT)
     if incident.how_known:
         yield line((f"shown by: {sentence(incident.how_known)}", "dim"), indent=INDENT)
     packets = f"{incident.packets} · " if incident.packets else ""

@@ -101,8 +101,8 @@ class Follows:
     half_of_time: bool = False
     """Whether the incident has to cover half of the finding's time: the finding is about a duration."""
     keeps_advice: bool = True
-    """Whether the rule's advice also holds for a consequence of an incident. False if it only says where to look for the
-    cause: then the incident is the cause, and has its own actions."""
+    """Whether the rule's advice also holds for a consequence of an incident. False if it only says where to look for
+    the cause: then the incident is the cause, and has its own actions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ class FindingRow(StoryRow):
     sentence: Annotated[str, "what was found: subject, number, time"]
     advice: Annotated[
         str | None,
-        "what to change: the setting, and its value where the wire shows it; null if the actions of its incident say it",
+        "what to change: the setting, and its value where the wire shows it; null if its incident's actions say it",
     ]
     client_instance_id: Annotated[str | None, "client of the finding; null where it has none or several"]
     conn_ids: Annotated[tuple[str, ...], "connections of the finding, sorted; at most 100"]

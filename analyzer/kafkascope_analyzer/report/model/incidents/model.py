@@ -104,6 +104,9 @@ class OwnerAction:
 
     owner: Annotated[str, "the owner: operator of the brokers, operator of the network, owner of clients of a library"]
     text: Annotated[str, "what to do, with the observed values"]
+    same_as: Annotated[
+        str | None, "title of an incident listed before, whose action for this owner is the same; null for the first"
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 other findings."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -12,6 +12,7 @@ from kafkascope_analyzer.report.commands import cut_command, explain_command, re
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, time_of_day, visible
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, FindingSources, merged_findings
+from kafkascope_analyzer.report.model.incidents.actions import actions_of, with_repeats
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
 from kafkascope_analyzer.report.model.incidents.families import Family, every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
@@ -31,13 +32,11 @@ from kafkascope_analyzer.report.model.incidents.model import (
     CourseLine,
     Incident,
     Incidents,
-    OwnerAction,
     Summary,
 )
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
 from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
-from kafkascope_spark.stories.incidents.actions import Action
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS
 from kafkascope_spark.stories.incidents.kinds import words_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -128,7 +127,7 @@ def _incidents(overview: Overview) -> Incidents:
     severities = Counter(family.severity for family in families)
 
     def shown(chosen: list[Family]) -> tuple[Incident, ...]:
-        return tuple(overview.incident(family.identity)[0] for family in chosen[:MOST_INCIDENTS])
+        return with_repeats([overview.incident(family.identity)[0] for family in chosen[:MOST_INCIDENTS]])
 
     return Incidents(
         present=facts.has_incidents,
@@ -209,31 +208,6 @@ def _course(root: IncidentRow, facts: Facts) -> Iterator[CourseLine]:
     for step in root.course:
         at, of_day = clock(step.ts_ns - facts.start_ns), time_of_day(step.ts_ns)
         yield CourseLine(step.step.replace("_", " "), at, of_day, step.ts_ns, step.packet_no, visible(step.what or ""))
-
-
-_OWNERS = {
-    "brokers": "operator of the brokers",
-    "network": "operator of the network",
-    "clients": "owner of the clients",
-}
-
-
-def actions_of(incident: IncidentRow, only: Collection[str] | None) -> tuple[OwnerAction, ...]:
-    """Returns what each owner should do, with the owner in words. only: names of clients; actions for owners of clients
-    are then limited to those that name one of these clients, or name none. None: all actions."""
-    actions = [action for action in incident.actions if only is None or _is_for(action, only)]
-    return tuple(OwnerAction(_owner(action), visible(action.text)) for action in actions)
-
-
-def _is_for(action: Action, names: Collection[str]) -> bool:
-    """Whether the action is for one of the clients. An action names its library, then some of its clients."""
-    _, colon, listed = (action.who or "").partition(": ")
-    return not colon or listed.endswith(" more") or not set(names).isdisjoint(listed.split(", "))
-
-
-def _owner(action: Action) -> str:
-    """Returns the owner in words: `operator of the brokers`, `owner of the clients (librdkafka: worker-3)`."""
-    return _OWNERS[action.owner] + (f" ({safe(action.who)})" if action.who else "")
 
 
 def _repeats(finding: Finding, incident: IncidentRow) -> bool:
