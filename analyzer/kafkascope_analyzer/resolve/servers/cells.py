@@ -28,6 +28,11 @@ class Slices:
     length_ns: int
     n: int
 
+    @property
+    def length_ms(self) -> int:
+        """The length of a slice in milliseconds."""
+        return self.length_ns // 1_000_000
+
     def of(self, ts_ns: Ints) -> Ints:
         """Returns the number of the slice of each time."""
         return np.clip((ts_ns - self.begin_ns) // self.length_ns, 0, self.n - 1)

@@ -44,6 +44,7 @@ SLOW_HOST_ROWS = pa.schema(
         *(SLOW_ROWS.field(name) for name in ("first_ns", "first_packet", "last_ns", "last_packet")),
         ("n_clients", pa.int64()),
         SLOW_ROWS.field("times_usual"),
+        SLOW_ROWS.field("slice_ms"),
     ]
 )
 
@@ -88,7 +89,9 @@ def slow_host_rows(clients: Clients, cells: Cells, held_up: NDArray[np.bool_], s
         if several >= _SEVERAL or (is_shared and _paused_together(hosts, host, slices, (first, last))):
             middle = float(np.nanmedian(least[host, first : last + 1]))
             span = _span(clients, usual, slices, (host, first, last), middle)
-            rows += _rows(hosts, host, span, several, max(round(2**middle), 2))
+            times = max(round(2**middle), 2)
+            shown = {"n_clients": max(several, 1), "times_usual": times, "slice_ms": slices.length_ms}
+            rows += (row | shown for row in _rows(hosts, host, span))
     return pa.Table.from_pylist(rows, SLOW_HOST_ROWS)
 
 
@@ -150,8 +153,8 @@ def _span(clients: Clients, usual: Ints, slices: Slices, place: tuple[int, int, 
     return begin, end
 
 
-def _rows(hosts: ServerHosts, host: int, span: _Span, n_clients: int, times: int) -> Iterator[dict[str, object]]:
-    """Yields one row for each server that the host talked to."""
+def _rows(hosts: ServerHosts, host: int, span: _Span) -> Iterator[dict[str, object]]:
+    """Yields server, host and times for each server that the host talked to."""
     conn_ids = hosts.connections["conn_id"]
     for server in hosts.pair_server[hosts.pair_host == host].tolist():
         conn = int(np.flatnonzero((hosts.server == server) & (hosts.host == host))[0])
@@ -163,6 +166,4 @@ def _rows(hosts: ServerHosts, host: int, span: _Span, n_clients: int, times: int
             "first_packet": span[0][1],
             "last_ns": span[1][0],
             "last_packet": span[1][1],
-            "n_clients": max(n_clients, 1),
-            "times_usual": times,
         }

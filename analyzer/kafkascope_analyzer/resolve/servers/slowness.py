@@ -73,6 +73,7 @@ SLOW_ROWS = pa.schema(
         ("last_packet", pa.int64()),
         ("n_samples", pa.int64()),
         ("times_usual", pa.int64()),
+        ("slice_ms", pa.int64()),
         ("slowest", pa.list_(pa.string())),
     ]
 )
@@ -134,7 +135,8 @@ def slow_rows(processes: Processes, cells: Cells, slices: Slices) -> pa.Table:
             above = times_usual(samples, usual)
             for stretch in stretches:
                 stretch.take(samples.taken(np.flatnonzero(above >= stretch.late_doublings)), slices)
-    return pa.Table.from_pylist([row for stretch in stretches for row in stretch.rows(processes)], SLOW_ROWS)
+    found_rows = [row for stretch in stretches for row in stretch.rows(processes, slices.length_ms)]
+    return pa.Table.from_pylist(found_rows, SLOW_ROWS)
 
 
 class _Stretch:
@@ -167,7 +169,7 @@ class _Stretch:
         slowest = [*self._slowest, *zip(*(column.tolist() for column in columns), strict=True)]
         self._slowest = sorted(slowest)[:MOST_EVIDENCE]
 
-    def rows(self, processes: Processes) -> Iterator[dict[str, object]]:
+    def rows(self, processes: Processes, slice_ms: int) -> Iterator[dict[str, object]]:
         """Yields one row for each server of the process that has a host."""
         hosts = processes.hosts
         conn_ids = hosts.connections["conn_id"]
@@ -187,6 +189,7 @@ class _Stretch:
                     "last_packet": self._end[1],
                     "n_samples": self._n_samples,
                     "times_usual": self._times_usual,
+                    "slice_ms": slice_ms,
                     "slowest": requests.to_pylist(),
                 }
 

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import SlowHost
 from kafkascope_spark.stories.servers.moments import first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, without
-
-_SLICE_NS = 2 * SECOND_NS
-"""Length of the time slices that are compared: the host was slow in most of the first and of the last one."""
+from kafkascope_spark.stories.servers.stretch import MS_NS, Stretch, without
 
 
 def host_slow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> Iterator[Stretch]:
@@ -20,6 +17,7 @@ def host_slow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> Iter
 def _stretch(slow: SlowHost) -> Stretch:
     begin, end, times = first_of(slow), last_of(slow), slow.times_usual
     found = Stretch(slow.host, "host_slow", begin, end, True, slow.n_clients, [begin, end], times_usual=times)
-    found.lead_ns = found.lag_ns = _SLICE_NS
-    found.last_shown_ns = max(begin.ts_ns, end.ts_ns - _SLICE_NS)
+    # It was slow in most of the first and of the last slice.
+    found.lead_ns = found.lag_ns = slow.slice_ms * MS_NS
+    found.last_shown_ns = max(begin.ts_ns, end.ts_ns - slow.slice_ms * MS_NS)
     return found

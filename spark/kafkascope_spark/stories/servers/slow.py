@@ -12,14 +12,11 @@ from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import SlowProcess
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, times_of
+from kafkascope_spark.stories.servers.stretch import MS_NS, SECOND_NS, Stretch, times_of
 
 _LEAST_CONNECTIONS = 2
 """Fewest connections that show a slow server: a single one may be throttled."""
 _APART_NS = 2 * SECOND_NS
-_SLICE_NS = 2 * SECOND_NS
-"""Length of the slices in which a process is compared with others: it was slow in most of the first and of the last
-slice."""
 _SEVERAL = 2
 """If the process ends, connections of this many hosts, or of all, end; those of one host may end by themselves. A
 process that paused at least this often was not slow if the slices with its pauses suffice to explain the span."""
@@ -89,9 +86,10 @@ def _is_by_pauses(slow: SlowProcess, frozen: list[Stretch]) -> bool:
     ends = [(each.begin.ts_ns, each.end.ts_ns) for each in frozen if each.end is not None]
     pauses = {(begin, end) for begin, end in ends if slow.first_ns < end and begin < slow.last_ns}
     at_ns, in_slices_ns, n_pauses = slow.first_ns, 0, 0
+    half_ns = slow.slice_ms * MS_NS // 2
     for begin_ns, end_ns in sorted(pauses):
         n_pauses += end_ns > at_ns
-        since_ns, until_ns = max(begin_ns - _SLICE_NS // 2, at_ns), min(end_ns + _SLICE_NS // 2, slow.last_ns)
+        since_ns, until_ns = max(begin_ns - half_ns, at_ns), min(end_ns + half_ns, slow.last_ns)
         in_slices_ns += max(until_ns - since_ns, 0)
         at_ns = max(at_ns, until_ns)
     return n_pauses >= _SEVERAL and in_slices_ns >= _LEAST_SHARE * (slow.last_ns - slow.first_ns)
@@ -105,7 +103,8 @@ def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
         if met and server.last_seen_ns.get(name, 0) > begin.ts_ns:
             requests = [(begin.ts_ns, request_id) for request_id in slow.slowest]
             stretch = Stretch(name, "slow", begin, end, True, 1, [begin, end], requests, times_usual=slow.times_usual)
-            stretch.lead_ns = stretch.lag_ns = _SLICE_NS
+            # It was slow in most of the first and of the last slice.
+            stretch.lead_ns = stretch.lag_ns = slow.slice_ms * MS_NS
             yield stretch
 
 

@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.table import StateName
 
+MS_NS = 1_000_000
 SECOND_NS = 1_000_000_000
 _RARE = 0.01
 """Least probability of a pause between signs that still counts as possible before the first and after the last sign."""

@@ -14,7 +14,7 @@ FROM_HOST = PacketDelay("10.0.0.21", "host", 30, 740, 0, 2, 20 * S, 200, 41 * S,
 FROM_SERVER = PacketDelay("10.0.0.21", "server", 20, 900, 0, 1, 22 * S, 220, 39 * S, 390)
 LATER = PacketDelay("10.0.0.21", "host", 20, 600, 0, 1, 60 * S, 600, 70 * S, 700)
 SENT_AGAIN = PacketLoss("10.0.0.21", "host", 12, 12, 12, 2, 200, 300, 0, 25 * S, 250, 40 * S, 395, 40 * S)
-SLOW = SlowProcess(40, 60, (), 20 * S, 205, 40 * S, 395)
+SLOW = SlowProcess(40, 60, 2000, (), 20 * S, 205, 40 * S, 395)
 
 
 def server(events: Iterable[ServerEvent]) -> ServerRecord:

@@ -182,7 +182,7 @@ def test_a_process_that_is_stuck_is_slow_since_the_first_response_was_late(trace
     for host in ("a", "b"):
         trace.wait(host, 20.7, 27.4, "request", is_proof=True, is_slow=True, request_id=f"fetch-{host}")
     server = trace.record()
-    server.slow.append(SlowProcess(40, 12, (), 20 * S, 200, 31 * S, 310))
+    server.slow.append(SlowProcess(40, 12, 2000, (), 20 * S, 200, 31 * S, 310))
     found = slow_stretches(server, [])
     assert spans(found) == [("a", "slow", 15.3, 31.0), ("b", "slow", 15.3, 31.0)]
     assert {stretch.last_shown_ns for stretch in found} == {20 * S + 7 * S // 10}
@@ -200,7 +200,7 @@ def test_a_process_that_only_paused_several_times_was_not_slow(
     trace.host("a")
     trace.host("b")
     server = trace.record()
-    server.slow.append(SlowProcess(40, 5, (), 19 * S, 190, until_s * S, until_s * 10))
+    server.slow.append(SlowProcess(40, 5, 2000, (), 19 * S, 190, until_s * S, until_s * 10))
     frozen = [
         Stretch(host, "frozen", Moment(at * S, at * 10), Moment(at * S + 5 * S // 2, at * 10 + 25), True, 1)
         for at in pauses
@@ -213,7 +213,7 @@ def test_two_processes_of_one_address_are_not_one_that_was_slow(trace: Trace) ->
     trace.host("a")
     trace.host("b")
     server = trace.record()
-    server.slow.append(SlowProcess(40, 12, (), 1 * S, 10, 50 * S, 500))
+    server.slow.append(SlowProcess(40, 12, 2000, (), 1 * S, 10, 50 * S, 500))
     ended = [Stretch(host, "down", Moment(19 * S, 190), Moment(34 * S, 340), True, 1) for host in ("a", "b")]
     assert len(slow_stretches(server, [])) == len(slow_stretches(server, ended[:1])) == 2
     assert slow_stretches(server, ended) == []

@@ -148,6 +148,7 @@ class SlowProcess(Event):
         "how many times as long as usual the median took, or the upper quartile or tenth, where most were"
         " as quick as ever",
     ]
+    slice_ms: Annotated[int, "length of the time slices that are compared, milliseconds"]
     slowest: Annotated[tuple[str, ...], "ids of the slowest requests"]
     first_ns: Annotated[int, "beginning of the first late one"]
     first_packet_no: Annotated[int | None, "packet at that time"]
@@ -173,6 +174,7 @@ class SlowHost(Event):
     host: Annotated[str, "address of the host"]
     n_clients: Annotated[int, "number of clients for which that was measured"]
     times_usual: Annotated[int, "how many times as long as usual the upper quartile of the quickest client took"]
+    slice_ms: Annotated[int, "length of the time slices that are compared, milliseconds"]
     first_ns: Annotated[int, "beginning of the first late reaction"]
     first_packet_no: Annotated[int | None, "packet at that time"]
     last_ns: Annotated[int, "end of the last late reaction"]
