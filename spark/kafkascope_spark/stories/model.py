@@ -7,6 +7,9 @@ from kafkascope_analyzer.dataset.tables.event_kinds.connections import ClosedWin
 
 CLOSED_BY_CLIENT = frozenset({"fin_client", "rst_client"})
 """Values of close_kind for connections that the client closed."""
+REST_NS = 1_000_000_000
+"""Longest time from the first byte that a client's kernel sends for a connection that its process has closed, until it
+resets the connection: it does so when the server responds."""
 
 
 class TlsGivenUp(NamedTuple):
@@ -152,6 +155,17 @@ class Connection:
     def begin_ns(self) -> int:
         """Time of the first SYN, else of the first segment."""
         return self.syn_ns if self.syn_ns is not None else self.first_ns
+
+    @property
+    def left_in_buffer(self) -> tuple[int, int] | None:
+        """The last payload of the client's process, and the time from which its kernel sent what was left in the send
+        buffer of a connection that the process had closed: after a silence, until the kernel reset the connection. The
+        process had gone on elsewhere, and got none of the responses. None where the connection did not end so."""
+        last = self.silences[-1] if self.silences else None
+        if last is None or last.last_ns is None or last.ended_by != "data" or self.close_kind != "rst_client":
+            return None
+        is_at_end = self.close_ns is not None and self.close_ns - last.last_ns < REST_NS
+        return (last.first_ns, last.last_ns) if is_at_end else None
 
     @property
     def failed_to_open(self) -> bool:

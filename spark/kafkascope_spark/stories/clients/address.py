@@ -48,6 +48,8 @@ class Address:
         self._to_zookeeper: list[ZooKeeperConnection] = []
         self._refused: dict[str, str] = {}
         """conn_id of connections on which SASL was refused -> the error."""
+        self._late_copies: dict[str, int] = {}
+        """conn_id -> time from which its requests are copies whose responses no process reads."""
         self._first_ids: set[str] = set()
         """The first request of each kind; some also have their own event."""
 
@@ -59,6 +61,8 @@ class Address:
             return
         timeline = self._timeline or self._begin()
         self._follow(timeline.events_before(ts_ns))
+        if event is not None and event.conn_id in self._late_copies and ts_ns >= self._late_copies[event.conn_id]:
+            return
         if isinstance(event, Request):
             if event.request_id not in self._first_ids:
                 timeline.add_request(event)
@@ -93,6 +97,8 @@ class Address:
                 if instance.instance_id not in clients:
                     clients[instance.instance_id] = Client(instance, self._capture_ns, self._limits, self._failed_parts)
                 self._clients[conn_id] = clients[instance.instance_id]
+            for client in clients.values():
+                self._late_copies |= client.instance.late_copies
             for lookup in client_lookups(self._lookups, [c.instance for c in clients.values()]):
                 clients[lookup.instance_id].startups.lookups.append(lookup)
             self._timeline = Timeline([c for c in connections if c.conn_id in self._clients], self._capture_ns[1])

@@ -137,6 +137,8 @@ class Failure:
     stalls: list[Stall] = field(default_factory=list)
     earlier_stalls: list[Stall] = field(default_factory=list)
     """Stalls that began before because of other failures, and went on because of this one, too."""
+    late_members: list[str] = field(default_factory=list)
+    """For a client that was too slow to poll: other members of its group that fetched late at that time, in words."""
     further_stalls: list[Stall] = field(default_factory=list)
     """Stalls of the failures that followed from it."""
     outlasting: set[str] = field(default_factory=set)

@@ -73,6 +73,7 @@ from kafkascope_spark.stories.incidents.short_timeouts import mark_short_timeout
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.silent_leaders import give_silent_leaders
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
+from kafkascope_spark.stories.incidents.slow_groups import join_slow_members
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -277,8 +278,8 @@ class Incidents:
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
         left = self._waiting_for_lost(lost, left)
-        late = self._late_clients(left, by_themselves)
-        left = _without(left, late)
+        late = self._late_clients(left, by_themselves, of_clients)
+        left = _without(left, [*late, *of_clients])
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("unreleased instances", lambda: give_unreleased(errors, of_members))
@@ -302,11 +303,15 @@ class Incidents:
         self._do("stalls of consequences", lambda: give_further_stalls(found))
         return found
 
-    def _late_clients(self, stalls: list[Stall], recoveries: list[ClientRecovery]) -> list[Failure]:
-        """Returns the failures of clients that fetched late, left topic-partitions out or tried again late."""
+    def _late_clients(
+        self, stalls: list[Stall], recoveries: list[ClientRecovery], of_clients: list[Failure]
+    ) -> list[Failure]:
+        """Returns the failures of clients that fetched late, left topic-partitions out or tried again late, without
+        those that belong to a failure of of_clients."""
         late = self._found("late polls", lambda: late_polls(stalls))
         self._do("partitions left out", lambda: mark_left_out(late, self._packets.fetches))
-        return [*late, *self._found("late retries", lambda: late_retries(_without(stalls, late), recoveries))]
+        retries = self._found("late retries", lambda: late_retries(_without(stalls, late), recoveries))
+        return [*self._found("slow groups", lambda: join_slow_members(of_clients, late)), *retries]
 
     def _of_ended_or_late_clients(self, others: list[Failure]) -> list[Failure]:
         """Returns the failures of clients that ended without a clean close, and of those that ended a transaction late,

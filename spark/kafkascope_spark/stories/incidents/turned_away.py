@@ -13,8 +13,9 @@ from kafkascope_spark.stories.servers.table import BrokerState
 
 
 def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -> list[Failure]:
-    """Returns the failures in order of time; overlapping states of any brokers and hosts are one failure. known:
-    failures of clients whose protocol does not fit a listener: their connections are closed for that reason."""
+    """Returns the failures in order of time; overlapping states of any brokers and hosts are one failure, and so are
+    those of a host that no broker let in between. known: failures of clients whose protocol does not fit a listener:
+    their connections are closed for that reason."""
     rows = list(states)
     misused: dict[tuple[str, str], list[Failure]] = defaultdict(list)
     for failure in known:
@@ -26,7 +27,7 @@ def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -
     for row in sorted(away, key=attrgetter("from_ns", "server", "host")):
         if any(failure.overlap_ns(row.from_ns, row.to_ns) >= 0 for failure in misused[row.host, row.server]):
             continue
-        if not failures or row.from_ns > until_ns:
+        if not failures or (row.from_ns > until_ns and not _was_kept_out(row, failures[-1])):
             failures.append(Failure(CONNECTION_LIMIT, "", row.from_ns, row.to_ns))
             until_ns = 0
         failures[-1].states.append(row)
@@ -36,6 +37,18 @@ def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -
         _complete(failure)
         failure.is_never_let_in = served.isdisjoint((row.host, row.server) for row in failure.states)
     return failures
+
+
+def _was_kept_out(row: BrokerState, failure: Failure) -> bool:
+    """Whether the host of the state was turned away in the failure, and none of these states ended with a connection
+    of the host that was served: it only did not try for a while."""
+    before = [state for state in failure.states if state.host == row.host]
+    return bool(before) and not any(_has_let_in(state) for state in before)
+
+
+def _has_let_in(row: BrokerState) -> bool:
+    """Whether the state ended with a connection that was served."""
+    return row.after_ns is not None and row.after_ns > row.shown_to_ns
 
 
 def _has_served(row: BrokerState) -> bool:
@@ -58,11 +71,12 @@ def _complete(failure: Failure) -> None:
 def _fault(failure: Failure) -> Fault:
     """Returns the fault. It ended between the last connection that was closed and the first that was served, at any
     broker and host."""
+    first_ns = min(row.shown_from_ns for row in failure.states)
     last_ns = max(row.shown_to_ns for row in failure.states)
     served = (row.after_ns for row in failure.states if row.after_ns is not None and row.after_ns > last_ns)
     return Fault(
-        max(row.before_ns for row in failure.states),
-        min(row.shown_from_ns for row in failure.states),
+        max(row.before_ns for row in failure.states if row.before_ns <= first_ns),
+        first_ns,
         last_ns,
         min(served, default=None),
     )

@@ -15,8 +15,12 @@ _LEAST_BYTES = 536
 
 
 def mtu_stretches(server: ServerRecord) -> list[Stretch]:
-    """Returns the stretches, by host."""
-    return [_stretch(server, loss) for loss in server.losses if _is_of_length(loss)]
+    """Returns the stretches, by host. Where long packets are lost however often they are sent again, a loss of long
+    packets alone at that time has the same reason, in the other direction too: of a window of segments, each is sent
+    again once when the first one has arrived."""
+    of_length = [loss for loss in server.losses if _is_of_length(loss)]
+    long = [loss for loss in of_length if loss.n_lost > MOST_TRIES * loss.n_segments]
+    return [_stretch(server, loss) for loss in of_length if loss in long or _is_beside(loss, long)]
 
 
 def with_lost_bytes(server: ServerRecord, silent: Stretch) -> Stretch:
@@ -38,8 +42,14 @@ def with_lost_bytes(server: ServerRecord, silent: Stretch) -> Stretch:
 
 
 def _is_of_length(loss: PacketLoss) -> bool:
-    is_long = loss.least_bytes >= _LEAST_BYTES and 0 < loss.arrived_bytes < loss.least_bytes
-    return is_long and loss.n_lost > MOST_TRIES * loss.n_segments
+    """Whether only packets that were longer than all that arrived were lost."""
+    return loss.least_bytes >= _LEAST_BYTES and 0 < loss.arrived_bytes < loss.least_bytes
+
+
+def _is_beside(loss: PacketLoss, long: list[PacketLoss]) -> bool:
+    """Whether the loss overlaps one of these at the same host."""
+    of_host = (each for each in long if each.host == loss.host)
+    return any(each.first_ns <= loss.last_ns and loss.first_ns <= each.last_ns for each in of_host)
 
 
 def _stretch(server: ServerRecord, loss: PacketLoss) -> Stretch:

@@ -34,6 +34,8 @@ class ServiceClient(StageRow):
     closed: bool
     shares: bool = False
     """Whether it reads in a share group (KIP-932)."""
+    late_copies: tuple[tuple[str, int], ...] = ()
+    """Its connections on which only its kernel still sent, and since when (Instance.late_copies)."""
 
 
 def group_of(instance: Instance) -> str | None:
@@ -75,6 +77,7 @@ def service_clients(instance: Instance, row: ClientRow) -> Iterator[PassedOn]:
         left_ns=row.left_ns,
         closed=row.end_state == "closed",
         shares=api_keys.SHARE_FETCH in apis,
+        late_copies=tuple(sorted(instance.late_copies.items())),
     )
     if group_id is not None:
         yield _passed_on(client, group_id)

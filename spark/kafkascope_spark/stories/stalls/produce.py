@@ -1,7 +1,7 @@
 """Waits of a producer's records to be accepted, from the events of one client at one topic-partition."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -34,8 +34,9 @@ def produce_waits(events: Sequence[ProduceWait], client: ServiceClient | None) -
         return
     found = (_Accepted(e.accepted_ns, e.created_ns, e.sent_ns) for e in events if e.accepted_ns is not None)
     accepted = sorted(found, key=attrgetter("at_ns"))
+    copies = dict(client.late_copies) if client is not None else {}
     for event in _parted(events, accepted):
-        if event.created_ns is None or _is_late_copy(event, event.created_ns, accepted):
+        if event.created_ns is None or _is_late_copy(event, event.created_ns, accepted, copies):
             continue
         to_ns, served, n_failed = event.accepted_ns, True, 0
         if to_ns is None:
@@ -83,11 +84,18 @@ def _is_given_up(event: ProduceWait, to_ns: int | None, served: bool, accepted: 
     return is_over and not any(each.created_ns is None or each.created_ns <= created_ns for each in later)
 
 
-def _is_late_copy(event: ProduceWait, created_ns: int, accepted: Sequence[_Accepted]) -> bool:
-    """Whether unanswered batches were created in a wait that was over before they were first seen. The client had
-    already sent them again on another connection, while its kernel still had the first copies in the send buffer of the
-    old connection."""
-    if event.accepted_ns is not None or event.ended_ns is not None:
+def _is_late_copy(
+    event: ProduceWait, created_ns: int, accepted: Sequence[_Accepted], copies: Mapping[str, int]
+) -> bool:
+    """Whether the client had already sent the batches again on another connection, while its kernel still had the first
+    copies in the send buffer of the old connection: they are requests from then on (copies: conn_id -> time), or were
+    not answered, and created in a wait that was over before they were first seen."""
+    if event.accepted_ns is not None:
+        return False
+    from_ns = copies.get((event.request_id or "").rpartition("-")[0])
+    if from_ns is not None and (event.sent_ns or 0) >= from_ns:
+        return True
+    if event.ended_ns is not None:
         return False
     return any(
         each.created_ns is not None and each.created_ns <= created_ns <= each.at_ns < (event.sent_ns or 0)

@@ -140,6 +140,17 @@ def test_hosts_that_brokers_turn_away_are_one_failure_until_the_first_is_served(
     assert not failure.is_never_let_in, "it was served before"
 
 
+def test_a_host_that_did_not_try_for_a_while_was_turned_away_all_the_time(state: MakeState) -> None:
+    """Recorded: franz-go tried again after 5 s (max.connections.per.ip of its host)."""
+    served = {"after_ns": 32 * NS, "to_ns": 32 * NS}
+    rows = [state(1, 21, "turned_away", 13, 15), replace(state(2, 21, "turned_away", 20, 30), **served)]
+    assert [(f.start_ns, f.end_ns) for f in turned_away_hosts(rows, [])] == [(13 * NS, 32 * NS)]
+    let_in = replace(rows[0], after_ns=16 * NS)
+    assert [f.start_ns for f in turned_away_hosts([let_in, rows[1]], [])] == [13 * NS, 20 * NS]
+    other = replace(rows[0], host="10.0.0.22")
+    assert [f.start_ns for f in turned_away_hosts([other, rows[1]], [])] == [13 * NS, 20 * NS]
+
+
 def test_a_host_that_a_broker_never_let_in_has_reached_no_limit_of_its_own(state: MakeState) -> None:
     """Two of three brokers behind a sidecar (https://github.com/istio/istio/issues/28646)."""
     rows = [state(1, 21, "serving", 0, 60), state(2, 22, "serving", 0, 60)]

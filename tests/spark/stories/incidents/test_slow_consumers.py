@@ -4,11 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.spark.stories.incidents.conftest import NS, MakeRow, row_of
+from tests.spark.stories.incidents.conftest import NS, MakeRow, MakeStall, row_of
 
 from kafkascope_spark.stories.groups.table import DepartedMember, GroupMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
+from kafkascope_spark.stories.incidents.slow_groups import join_slow_members
+from kafkascope_spark.stories.incidents.times import Times
 
 MakeRebalance = Callable[..., RebalanceRow]
 TIMEOUT = "consumer poll timeout has expired."
@@ -77,3 +80,29 @@ def test_one_that_leaves_once_was_slow_if_it_may_have_been(
     ]
     found = list(slow_consumers(rows, {"ci-21": client(21, library=library, rebalance_timeout_ms=6_000)}))
     assert [(each.start_ns, each.end_ns) for each in found] == [(14 * NS, again_s * NS)] * n
+
+
+def test_another_member_that_fetches_late_meanwhile_belongs_to_the_same_failure(
+    turns: Callable[..., list[RebalanceRow]], known: dict[str, AffectedClient], stall: MakeStall
+) -> None:
+    """Recorded: two members whose application takes 0.35 s for a record; only one of them was too slow to stay."""
+    (slow,) = slow_consumers(turns(20, 32, 44, why=TIMEOUT), known)
+    (group_id,) = {row.group_id for row in slow.rebalances}
+    meanwhile = list(late_polls([stall("consume", 22, 1, 15, 22, unasked_ms=6_000, group_id=group_id)]))
+    before = list(late_polls([stall("consume", 21, 1, 9, 13, unasked_ms=3_000, group_id=group_id)]))
+    assert not join_slow_members([slow], [*meanwhile, *before])
+    assert (slow.late_members, slow.client_instance_ids) == (["client-22 (10.0.0.22)"], {"ci-21", "ci-22"})
+    assert len(slow.stalls) == 2
+    assert "; client-22 (10.0.0.22) of that group fetched late, too" in slow.kind.sentence(slow, Times(0))
+
+
+def test_what_is_late_elsewhere_or_long_before_has_a_failure_of_its_own(
+    turns: Callable[..., list[RebalanceRow]], known: dict[str, AffectedClient], stall: MakeStall
+) -> None:
+    (slow,) = slow_consumers(turns(20, 32, 44, why=TIMEOUT), known)
+    (group_id,) = {row.group_id for row in slow.rebalances}
+    elsewhere = list(late_polls([stall("consume", 22, 1, 15, 22, unasked_ms=6_000, group_id="another")]))
+    before = list(late_polls([stall("consume", 22, 1, 2, 7, unasked_ms=4_000, group_id=group_id)]))
+    assert join_slow_members([slow], [*elsewhere, *before]) == [*elsewhere, *before]
+    assert not slow.late_members
+    assert not slow.stalls

@@ -6,6 +6,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss, ServerWait
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches, with_forgotten
+from kafkascope_spark.stories.servers.lossy import lossy_stretches
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.mtu import mtu_stretches, with_lost_bytes
 from kafkascope_spark.stories.servers.record import ServerRecord
@@ -149,6 +150,19 @@ def test_where_only_long_packets_are_lost_a_link_takes_none_of_their_length() ->
 )
 def test_where_short_ones_are_lost_too_or_long_ones_arrive_it_does(changed: dict[str, int]) -> None:
     assert not mtu_stretches(record(replace(LONG, **changed), others=None))
+
+
+def test_a_window_of_long_segments_that_are_each_sent_again_once_is_lost_for_the_same_reason() -> None:
+    """Recorded: packets above 1300 bytes were dropped in both directions. The client sent one segment again 8 times;
+    of the broker's window, 12 segments followed once the first had arrived."""
+    server = record(LONG, others=None)
+    window = replace(LONG, sender="server", n_lost=24, n_segments=13, n_bursts=12, last_ns=18 * S, last_packet_no=110)
+    server.take(101, "c2", window)
+    assert [stretch.end for stretch in mtu_stretches(server)] == [Moment(17 * S, 106), Moment(18 * S, 110)]
+    assert not lossy_stretches(server, mtu_stretches(server))
+    alone = record(window, others=None)
+    assert not mtu_stretches(alone)
+    assert lossy_stretches(alone, ())
 
 
 def test_long_packets_arrive_again_when_what_was_sent_last_is_acknowledged() -> None:

@@ -146,6 +146,18 @@ def test_copies_that_the_kernel_sends_when_their_batches_are_long_accepted_elsew
     assert (15.6, 38.63) in spans([elsewhere, newer, accepted_only(38.63)])
 
 
+def test_copies_that_a_broker_refuses_when_their_client_has_gone_on_elsewhere_did_not_fail():
+    """Recorded: a client host's link was down for 15 s. The client had sent its batches again on a new connection;
+    12 s later its kernel sent the first copies, which the broker refused: their sequence numbers were old."""
+    elsewhere = wait(11.4, 27.3, 27.4, n=7)
+    copies = replace(wait(11.5, 39.4, ended=39.43, error="OUT_OF_ORDER_SEQUENCE_NUMBER"), request_id="old-16")
+    who = replace(client(left=45), late_copies=(("old", 39 * S),))
+    assert spans([elsewhere, copies], who) == [(11.4, 27.4)]
+    assert len(spans([elsewhere, copies])) == 2
+    before = replace(copies, sent_ns=38 * S)
+    assert len(spans([elsewhere, before], who)) == 2
+
+
 def harmed(*events, who=None):
     return [(w.n_late, w.n_failed) for w in produce_waits(events, who or client())]
 

@@ -225,9 +225,15 @@ def _same_work(a: Connection, b: Connection) -> bool:
     if a.server != b.server or (a.node_id is None and b.node_id is None):
         return False
     return any(
-        mine is not None and other is not None and _overlap(mine, other)
+        mine is not None and other is not None and _overlap(_used(a, mine), _used(b, other))
         for mine, other in ((a.produce_span, b.produce_span), (a.fetch_span, b.fetch_span))
     )
+
+
+def _used(connection: Connection, span: Span) -> Span:
+    """The span without the time in which only the kernel sent what the process had left in the send buffer."""
+    rest = connection.left_in_buffer
+    return span if rest is None else (span[0], max(span[0], min(span[1], rest[0])))
 
 
 def use_of(connection: Connection) -> Span:
@@ -235,7 +241,7 @@ def use_of(connection: Connection) -> Span:
     low, high = connection.member_first_ns, connection.member_last_ns
     if low is None or high is None:
         low, high = connection.first_request_ns, connection.last_request_ns
-    return (low or connection.first_ns, high or connection.last_ns)
+    return _used(connection, (low or connection.first_ns, high or connection.last_ns))
 
 
 def first_id(connection: Connection) -> int | None:

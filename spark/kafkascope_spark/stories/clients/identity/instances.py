@@ -36,6 +36,19 @@ class Instance:
         """Time of the last request or connection attempt."""
         return max(max(c.begin_ns, c.last_request_ns or 0) for c in self.connections)
 
+    @property
+    def late_copies(self) -> dict[str, int]:
+        """conn_id -> time from which only the client's kernel sent on the connection: the client had meanwhile
+        connected to the same server again, and sent the same requests there."""
+        found = {}
+        for connection in self.connections:
+            rest = connection.left_in_buffer
+            if rest is not None and any(
+                c.server == connection.server and rest[0] < c.begin_ns < rest[1] for c in self.connections
+            ):
+                found[connection.conn_id] = rest[1]
+        return found
+
 
 def instances_of(client_ip: str, connections: list[Connection]) -> dict[str, Instance]:
     """conn_id -> instance, for the connections of one client address."""

@@ -63,7 +63,7 @@ class SharedCounter:
         """Adds the samples of the connection."""
         self.ids.update(i for _, i in connection.ids)
         self.sent.add(connection.ids)
-        self.built.add(_built(connection.ids))
+        self.built.add(_built(connection))
 
     def distance(self, connection: Connection) -> int | None:
         """The distance of the connection's first id from the counter at that time; None when the connection cannot
@@ -84,13 +84,17 @@ class SharedCounter:
         return low <= correlation_id and (high is None or correlation_id <= high + SLACK)
 
 
-def _built(ids: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _built(connection: Connection) -> Iterator[tuple[int, int]]:
     """(earliest time at which it may have been built, id) of each sample of a connection: requests that left the send
-    buffer together may have waited there since the request before them."""
+    buffer together may have waited there since the request before them, and so may those that it still held when the
+    process had closed the connection."""
+    ids = connection.ids
     times = [time for time, _ in ids]
+    rest_ns = connection.left_in_buffer[1] if connection.left_in_buffer is not None else None
     for place, (time, since, correlation_id) in enumerate(_waits(ids)):
         nearby = times[max(0, place - 1) : place] + times[place + 1 : place + 2]
         is_flushed = any(abs(other - time) <= FLUSH_NS for other in nearby)
+        is_flushed = is_flushed or (rest_ns is not None and time >= rest_ns)
         yield (since if is_flushed else time), correlation_id
 
 

@@ -28,10 +28,11 @@ def _sentence(failure: Failure, times: Times) -> str:
     groups = listed(sorted({row.group_id for row in failure.rebalances}))
     n = len(failure.rebalances)
     again = "and joined it again" if failure.end_ns is not None else "and did not join it again"
+    others = f"; {listed(failure.late_members)} of that group fetched late, too" if failure.late_members else ""
     return (
         f"{failure.subject} took longer between two polls than max.poll.interval.ms or its equivalent allows, "
         f"{times.of(failure)}: it left group {groups}{'' if n == 1 else f' {n} times'} {again}, and each time the "
-        "group rebalanced"
+        f"group rebalanced{others}"
     )
 
 

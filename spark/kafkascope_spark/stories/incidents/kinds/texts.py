@@ -124,9 +124,9 @@ def resources(failure: Failure) -> str:
 
 
 def hosts_waiting(failure: Failure) -> str:
-    """Returns how many hosts waited."""
+    """Returns how many hosts waited for something from the broker."""
     n = len({row.host for row in failure.states})
-    return f"{counted(n, 'host')} waited for one"
+    return f"{counted(n, 'host')} waited for it"
 
 
 def lower(

@@ -1,7 +1,9 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers.api_keys import (
     API_VERSIONS,
     FETCH,
@@ -353,3 +355,54 @@ def test_who_lacks_one_of_the_connections_it_had_may_have_tried_though_it_uses_a
     member.apis = {METADATA}
     found = instances_of("10.0.0.9", [fetch, member, other, refused(connection, "r", 500)])
     assert found["r"] is found["b"], "looking for the cluster needs no connection of its own"
+
+
+def silent(make: Make, conn_id: str, at: int, ids: list[tuple[int, int]], rest_at: int, **changes: Any) -> Connection:
+    """A producer's connection that is silent after its last request, until the kernel sends the rest at `rest_at`, and
+    resets the connection at the response."""
+    last_ns = ids[-2][0]
+    silence = Silence(
+        conn_id=conn_id,
+        first_ns=last_ns,
+        first_packet_no=1,
+        answered_ns=last_ns + MS,
+        last_ns=rest_at * MS,
+        last_packet_no=9,
+        ended_by="data",
+        last_sent_ns=last_ns + 2 * MS,
+        acknowledged=True,
+        request_id=None,
+        api_key=PRODUCE,
+        generation_or_epoch=None,
+        failed=False,
+        next_request_id=None,
+        n_sent_before=1,
+        n_sent_after=1,
+        n_made_meanwhile=None,
+    )
+    spans = {"produce_span": (ids[0][0], ids[-1][0]), "producer_ids": {7}, "close_kind": "rst_client"}
+    return make(conn_id, at, rest_at + 13, apis={PRODUCE}, ids=ids, silences=[silence], **spans | changes)
+
+
+@pytest.mark.parametrize("software", ["apache-kafka-java", "librdkafka"])
+def test_what_a_kernel_sends_of_a_closed_connection_makes_no_second_client(connection: Make, software: str) -> None:
+    """Recorded: a client host's link was down from 11 s to 26 s. Its client connected again; at 39 s its kernel sent
+    what was left in the send buffer of the old connection, with ids that the client had used long before."""
+    ids = [(6_000 * MS, 30), (11_000 * MS, 39), (39_600 * MS, 41)]
+    old = silent(connection, "old", 5_900, ids, 39_600, software_name=software)
+    new_ids = [(26_500 * MS + number * 400 * MS, 56 + number) for number in range(40)]
+    span = (new_ids[0][0], new_ids[-1][0])
+    new = connection(
+        "new", 26_400, None, apis={PRODUCE}, ids=new_ids, produce_span=span, producer_ids={7}, software_name=software
+    )
+    assert names([old, new]) == {frozenset(["old", "new"])}
+    assert instances_of("10.0.0.9", [old, new])["new"].late_copies == {"old": 39_600 * MS}
+
+
+def test_the_last_request_of_an_idle_client_is_no_copy(connection: Make) -> None:
+    ids = [(6_000 * MS, 30), (11_000 * MS, 39), (39_600 * MS, 41)]
+    alone = silent(connection, "alone", 5_900, ids, 39_600)
+    assert instances_of("10.0.0.9", [alone])["alone"].late_copies == {}
+    goes_on = silent(connection, "goes on", 5_900, ids, 39_600, close_ns=60_000 * MS)
+    assert goes_on.left_in_buffer is None
+    assert silent(connection, "closed", 5_900, ids, 39_600, close_kind="fin_client").left_in_buffer is None
