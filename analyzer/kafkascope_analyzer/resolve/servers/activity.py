@@ -159,8 +159,8 @@ def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[t
 
 def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     """Returns the waits that matter: all waits for packets and for closed windows; waits for the application that are
-    slow, or in which the process sent no payload for LEAST_GAP_NS; waits for acknowledgments in which the host sent
-    packets."""
+    slow, or in which the process sent no payload for LEAST_GAP_NS, or that took LEAST_GAP_NS on a new connection; waits
+    for acknowledgments in which the host sent packets."""
     gaps = activity.gaps(activity.sent[PAYLOAD])
     until = np.where(waits.until_ns > 0, waits.until_ns, activity.capture_ns[1])
     at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
@@ -169,10 +169,12 @@ def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     gap = at[known]
     begins = np.maximum(gaps.first_ns[gap], waits.due_ns[known])
     inside[known] = np.minimum(gaps.last_ns[gap], until[known]) - begins >= LEAST_GAP_NS
-    never_sent = ~np.isin(waits.process, gaps.subject) & (until - waits.due_ns >= LEAST_GAP_NS)
+    is_long = until - waits.due_ns >= LEAST_GAP_NS
+    never_sent = ~np.isin(waits.process, gaps.subject) & is_long
+    on_new = (waits.is_new > 0) & is_long
     soon = (waits.asked_ns + SOON_NS[0], np.minimum(waits.asked_ns + SOON_NS[1], until))
     has_packets = _has_packets(activity.of_hosts, hosts.host[waits.conn], soon)
-    application = (waits.layer != DELIVERY) & (inside | never_sent | (waits.is_slow > 0))
+    application = (waits.layer != DELIVERY) & (inside | never_sent | on_new | (waits.is_slow > 0))
     always = (waits.layer == PACKETS) | (waits.layer == WINDOW)
     return waits.taken(np.flatnonzero(always | application | ((waits.layer == DELIVERY) & has_packets)))
 

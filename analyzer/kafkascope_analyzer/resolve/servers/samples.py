@@ -1,5 +1,6 @@
 """Samples of how quick a process or a client is: the latency of responses that a server gives without another broker
-(beyond what the request allows it to wait), and the time from a response to the next Fetch.
+(beyond what the request allows it to wait), and the time from a response to the next Fetch. The first request of a
+connection, which most clients open with ApiVersions, is no sample: the process may accept the connection late.
 
 Durations are counted in classes, four to an octave, so that memory does not grow with their number.
 """
@@ -17,7 +18,6 @@ from kafkascope_analyzer.resolve.servers.run_union import Ints
 from kafkascope_analyzer.scan.apis import ApiSet, int_column
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.api_keys import (
-    API_VERSIONS,
     FETCH,
     FIND_COORDINATOR,
     LIST_OFFSETS,
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 LastResponses = tuple[Ints, Ints]
 """Time and packet of the last response to a Fetch on each connection."""
 
-_SERVED = (FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, OFFSET_FOR_LEADER_EPOCH, API_VERSIONS)
+_SERVED = (FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, OFFSET_FOR_LEADER_EPOCH)
 _APIS = ApiSet(_SERVED)
 _REACTION = len(_SERVED)
 """The kind of samples for the time from a response to the next Fetch of a replica."""
@@ -82,13 +82,14 @@ def responses(hosts: HostNumbers, rows: pa.Table, conn: Ints) -> Samples:
     took = answered - due
     kept = _APIS.has(api_key) & (in_flight <= 1) & (int_column(rows, "throttle_ms", 0) <= 0)
     kept &= (api_key != FETCH) | np.asarray(rows["max_wait_ms"].is_valid())
-    kept &= (answered > 0) & (took >= 0) & (hosts.process[conn] != NONE)
+    number = rows["number"].to_numpy()
+    kept &= (answered > 0) & (took >= 0) & (number > 0) & (hosts.process[conn] != NONE)
     kind = np.full(len(conn), NONE)
-    for number, api in enumerate(_SERVED):
-        kind[api_key == api] = number
+    for place, api in enumerate(_SERVED):
+        kind[api_key == api] = place
     packets = (int_column(rows, name, 0) for name in ("request_packet_no", "response_packet_no"))
     kind += np.where(hosts.client_process[conn] != NONE, N_KINDS // 2, 0)
-    columns = (hosts.process[conn], kind, due, took, conn, rows["number"].to_numpy(), *packets)
+    columns = (hosts.process[conn], kind, due, took, conn, number, *packets)
     return Samples(*columns).taken(np.flatnonzero(kept))
 
 

@@ -1,5 +1,6 @@
 """Chooses the late responses that show a slow server: responses that took ten times as long as usual, on several
-connections, or that were that late when the server sent its last packet of the capture."""
+connections, or that were that late when the server sent its last packet of the capture. Responses on new connections
+do not show it: a process that accepts connections late answers them late, however quick it is otherwise."""
 
 from dataclasses import replace
 
@@ -29,13 +30,14 @@ def with_slow_responses(waits: Waits, hosts: ServerHosts, last_ns: Ints) -> Wait
     is_open &= last_ns[waits.server] - waits.due_ns >= LEAST_OPEN_NS
     answered = is_open | ((waits.layer == REQUEST) & (waits.ended_by == BY_DATA))
     until_ns = np.where(is_open, last_ns[waits.server], waits.until_ns)
-    proofs = np.flatnonzero(answered & (waits.is_proof > 0))
+    shows = (waits.is_proof > 0) & (waits.is_new == 0)
+    proofs = np.flatnonzero(answered & shows)
     proofs = proofs[_beside_others(waits.taken(proofs), until_ns[proofs])]
     if not len(proofs):
         return waits
     in_question = np.zeros(len(hosts.servers), np.bool_)
     in_question[waits.server[proofs]] = True
-    others = np.flatnonzero(answered & (waits.is_proof == 0) & in_question[waits.server])
+    others = np.flatnonzero(answered & ~shows & in_question[waits.server])
     rows = np.concatenate([proofs, others])
     usual = usual_latency_ns(hosts, in_question)[waits.server[rows], waits.api_key[rows]]
     is_slow: Ints = np.zeros(len(waits.conn), np.int64)

@@ -17,7 +17,7 @@ from kafkascope_analyzer.scan.late_responses import LATE_RESPONSES
 from kafkascope_analyzer.scan.liveness_spans import WAITS, is_unacknowledged
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.framing.layout import KAFKA
-from kafkascope_parsers.tcp.spans import BY_ACK, BY_DATA, BY_GIVING_UP, BY_NOTHING, ENDED_BY, PACKETS
+from kafkascope_parsers.tcp.spans import BY_ACK, BY_DATA, BY_GIVING_UP, BY_NOTHING, ENDED_BY, PACKETS, PAYLOAD
 from kafkascope_parsers.tcp.state import EVENT_KINDS
 
 REQUEST, DELIVERY, WINDOW = 2, 3, 4
@@ -63,6 +63,8 @@ class Waits(_Rows):
     due_ns   when the answer was to come at the latest
     until_ns, until_packet, ended_by   what ended the wait (tcp.spans.ENDED_BY); 0 where nothing did
     is_proof   1 where the server could have answered at once by itself, or the host is there (DELIVERY)
+    is_new   1 where the connection began in the capture and the server had sent no bytes of the application on it: its
+        process may not have accepted it yet
     number, api_key   of the request, or NONE; is_slow: 1 where its response came much later than usual
     """
 
@@ -80,6 +82,7 @@ class Waits(_Rows):
     until_packet: Ints
     ended_by: Ints
     is_proof: Ints
+    is_new: Ints
     number: Ints
     api_key: Ints
     is_slow: Ints
@@ -87,7 +90,17 @@ class Waits(_Rows):
     def table(self, hosts: ServerHosts) -> pa.Table:
         """Returns the rows as a table, with texts, in an order that does not depend on the buckets."""
         columns = _keys(hosts, self.conn, self.server)
-        names = ("asked_ns", "asked_packet", "last_ns", "last_packet", "due_ns", "is_proof", "number", "is_slow")
+        names = (
+            "asked_ns",
+            "asked_packet",
+            "last_ns",
+            "last_packet",
+            "due_ns",
+            "is_proof",
+            "is_new",
+            "number",
+            "is_slow",
+        )
         columns |= {name: pa.array(getattr(self, name)) for name in names}
         columns |= {name: _positive(getattr(self, name)) for name in ("until_ns", "until_packet")}
         columns["layer"] = pa.array(LAYERS).take(pa.array(self.layer))
@@ -141,7 +154,11 @@ def gather_waits(hosts: ServerHosts, first_payload_ns: Ints, closed: pa.Table) -
     """Returns all waits for servers: for packets on any connection, for payload on those that are not decoded, for late
     responses, and for closed windows to open. first_payload_ns: time of the server's first payload on each connection;
     closed: the closed windows (closed_windows)."""
-    parts = [*_spilled_waits(hosts, first_payload_ns), *_late_responses(hosts), _for_windows(hosts, closed)]
+    parts = [
+        *_spilled_waits(hosts, first_payload_ns),
+        *_late_responses(hosts, first_payload_ns),
+        _for_windows(hosts, closed),
+    ]
     return Waits.joined(parts)
 
 
@@ -174,6 +191,7 @@ def _spilled_waits(hosts: ServerHosts, first_payload_ns: Ints) -> Iterator[Waits
                 until_packet=rows["until_packet"].to_numpy(),
                 ended_by=rows["ended_by"].to_numpy().astype(np.int64),
                 is_proof=(has_syn[conn] & (first_payload_ns[conn] >= over)).astype(np.int64),
+                is_new=_is_new(hosts, first_payload_ns, conn, asked) * (layer == PAYLOAD),
                 number=np.full(len(conn), NONE),
                 api_key=np.full(len(conn), NONE),
                 is_slow=np.zeros(len(conn), np.int64),
@@ -198,7 +216,13 @@ def _is_delivery(rows: pa.Table, layer: NDArray[np.int8]) -> NDArray[np.bool_]:
     return np.asarray((layer == PACKETS) & is_long & (last - asked >= LEAST_RETRY_NS))
 
 
-def _late_responses(hosts: ServerHosts) -> Iterator[Waits]:
+def _is_new(hosts: ServerHosts, first_payload_ns: Ints, conn: Ints, asked_ns: Ints) -> Ints:
+    """Returns 1 for each wait on a connection that began in the capture and on which the server had sent nothing."""
+    began = np.asarray(hosts.connections["syn_ns"].is_valid())[conn]
+    return np.asarray((began & (first_payload_ns[conn] > asked_ns)).astype(np.int64))
+
+
+def _late_responses(hosts: ServerHosts, first_payload_ns: Ints) -> Iterator[Waits]:
     closed = hosts.connections["close_ns"].fill_null(0).to_numpy()
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, LATE_RESPONSES):
@@ -223,6 +247,7 @@ def _late_responses(hosts: ServerHosts) -> Iterator[Waits]:
                 until_packet=rows["response_packet_no"].fill_null(0).to_numpy(),
                 ended_by=ended_by.astype(np.int64),
                 is_proof=rows["is_alone"].to_numpy(zero_copy_only=False).astype(np.int64),
+                is_new=_is_new(hosts, first_payload_ns, conn, sent),
                 number=rows["number"].to_numpy(),
                 api_key=rows["api_key"].to_numpy().astype(np.int64),
                 is_slow=np.zeros(len(conn), np.int64),
@@ -253,6 +278,7 @@ def _for_windows(hosts: ServerHosts, closed: pa.Table) -> Waits:
         until_packet=rows["last_packet"].fill_null(0).to_numpy(),
         ended_by=np.where(opened > 0, BY_ACK, np.where(until > 0, BY_GIVING_UP, BY_NOTHING)),
         is_proof=np.ones(len(conn), np.int64),
+        is_new=np.zeros(len(conn), np.int64),
         number=np.full(len(conn), NONE),
         api_key=np.full(len(conn), NONE),
         is_slow=np.zeros(len(conn), np.int64),

@@ -34,6 +34,8 @@ def fault_of(failure: Failure) -> Fault:
         fault = _of_all(fault, failure.states)
     if failure.is_since_before:
         fault = replace(fault, start_after_ns=None)
+    if failure.kind.of_listener and failure.end_ns is None:  # others than those who still try only gave up
+        fault = replace(fault, end_ns=None)
     if failure.process.reopened_ns is not None:
         fault = replace(fault, end_ns=failure.process.reopened_ns)
     if failure.closed_ns is None:

@@ -98,6 +98,8 @@ class TopicFacts:
     """Partitions of a missing topic that brokers reported by then."""
     deletion: Deletion | None = None
     """Last deletion of a missing topic before that."""
+    elsewhere: tuple[str, ...] = ()
+    """Other clusters of the dataset that have a topic of that name."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
     """The actual leader by topic-partition, for errors of a broker that was no longer the leader."""
     moves_ns: tuple[int, ...] = ()

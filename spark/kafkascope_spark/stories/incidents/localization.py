@@ -195,7 +195,9 @@ _SERVERS_NETWORK = Suspect(
 _PLACE_OF_CAPTURE = Suspect(
     "path",
     lambda _: "the network between all clients and all brokers, or the place of capture",
-    lambda failure, _: any(row.state in _ENDED | _SHOWN_BY_KERNEL for row in failure.states),
+    lambda failure, contrast: (
+        bool(contrast.hosts_beside) or any(row.state in _ENDED | _SHOWN_BY_KERNEL for row in failure.states)
+    ),
     f"{_OTHER_HOST}, or the logs of the brokers for that time",
 )
 _WAY_TO_NAME_SERVER = Suspect(

@@ -77,6 +77,7 @@ from kafkascope_spark.stories.incidents.slow_groups import join_slow_members
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.incidents.topics_elsewhere import mark_elsewhere
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
 from kafkascope_spark.stories.incidents.unanswered import unanswered_failures
 from kafkascope_spark.stories.incidents.unreleased_instances import give_unreleased
@@ -347,6 +348,7 @@ class Incidents:
         others = [row for row in recoveries if row.recovery_id not in taken]
         found = self._found("errors", lambda: of_errors(others, moved_to))
         self._do("topic ids", lambda: mark_recreated(found, self._leadership_of, self._packets.deletions))
+        self._do("topics of other clusters", lambda: mark_elsewhere(found, self._packets.clusters_of_topics))
         self._do("short timeouts", lambda: mark_short_timeouts(found, self._packets.latencies))
         return [*stale, *found]
 

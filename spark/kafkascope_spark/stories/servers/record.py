@@ -62,14 +62,15 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait of a host for the server. asked, last_asked: first and last packet that need a reply; until: packet that
-    ended the wait, None for the end of the capture."""
+    """A wait of a host for the server. is_new: on a connection on which it had sent nothing; asked, last_asked: first
+    and last packet that need a reply; until: packet that ended the wait, None for the end of the capture."""
 
     host: str
     conn_id: str
     layer: str
     request_id: str | None
     is_proof: bool
+    is_new: bool
     is_slow: bool
     asked: Moment
     last_asked: Moment
@@ -280,6 +281,7 @@ class ServerRecord:
                 event.layer,
                 event.request_id,
                 bool(event.is_proof),
+                bool(event.is_new),
                 bool(event.is_slow),
                 first_of(event),
                 last_of(event),

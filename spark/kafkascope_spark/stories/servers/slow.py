@@ -114,7 +114,7 @@ def _of_waits(server: ServerRecord, explained: Stretches[Stretch]) -> Iterator[S
     late = [wait for wait in server.waits if wait.is_slow and (wait.until is not None or wait.conn_id not in lost)]
     late = [wait for wait in late if not _is_explained(explained, wait.asked.ts_ns, server.end_ns(wait.until))]
     for together in _together(server, late):
-        if len({wait.conn_id for wait in together if wait.is_proof}) >= _LEAST_CONNECTIONS:
+        if len({wait.conn_id for wait in together if wait.is_proof and not wait.is_new}) >= _LEAST_CONNECTIONS:
             yield from _of_hosts(together)
 
 

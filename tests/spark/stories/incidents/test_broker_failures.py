@@ -9,6 +9,7 @@ from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
 from kafkascope_spark.stories.incidents.sentences import sentence_of
 from kafkascope_spark.stories.incidents.table import CourseStep, StepName
 
@@ -292,3 +293,9 @@ def test_a_broker_that_accepts_no_connections_is_one_failure_whoever_tries(
     found = [failure for failure in broker_failures(rows) if failure.kind.name == "not_accepting"]
     assert len(found) == n
     assert {host for failure in found for host in failure.hosts} == {"10.0.0.21", "10.0.0.22"}
+
+
+def test_a_listener_that_refuses_some_to_the_end_is_not_over_as_others_gave_up(state: MakeState) -> None:
+    rows = [state(1, 21, "refusing", 5, 12), state(1, 22, "refusing", 6, None)]
+    assert fault_of(Failure(LISTENER, "10.0.0.1:9092", 5 * NS, None, states=rows)).end_ns is None
+    assert fault_of(Failure(LISTENER, "10.0.0.1:9092", 5 * NS, 20 * NS, states=rows)).end_ns is not None

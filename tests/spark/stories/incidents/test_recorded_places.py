@@ -82,6 +82,18 @@ def test_a_listener_that_takes_no_new_connections_is_told_while_open_ones_go_on(
     assert row["fault_start_after_ns"] <= begin_ns < row["fault_start_ns"] < row["fault_end_after_ns"] < end_ns
 
 
+def test_connections_that_wait_in_the_queue_of_a_listener_are_told_while_it_accepts_one_a_second(
+    dataset_of: Callable[..., Path],
+) -> None:
+    """Their first requests get late responses or none; that does not make the broker slow."""
+    begin, end = events("accepted_late")
+    row = told(dataset_of("accepted_late"))
+    assert (row["kind"], row["place"], row["node_id"]) == ("not_accepting", "listener", begin["detail"]["node_id"])
+    assert row["fault_start_after_ns"] <= begin["ts_ns"] <= row["fault_start_ns"] <= begin["ts_ns"] + NEAR_NS
+    assert row["fault_end_after_ns"] - NEAR_NS <= end["ts_ns"] <= row["fault_end_ns"]
+    assert "max.connection.creation.rate" in row["actions"][0]["text"]
+
+
 def test_a_broker_that_data_does_not_reach_fails_until_data_is_acknowledged(dataset_of: Callable[..., Path]) -> None:
     """New connections are accepted meanwhile, and a response comes to what had arrived before."""
     _, begin_ns, end_ns = fault("deaf_broker")
@@ -267,3 +279,15 @@ def test_brokers_that_are_all_late_at_once_are_a_slow_cluster(dataset_of: Callab
     assert row["subject"] == ", ".join(f"node {node}" for node in sorted({e["detail"]["node_id"] for e in late}))
     assert row["start_ns"] < late[0]["ts_ns"]
     assert late[-1]["ts_ns"] < row["end_ns"] + NEAR_NS
+
+
+def test_a_topic_that_another_cluster_has_is_not_to_be_created(dataset_of: Callable[..., Path]) -> None:
+    """A balancer sends new connections to another cluster for 14 s; it is the only server of that cluster."""
+    misrouted, _ = events("other_cluster")
+    row = told(dataset_of("other_cluster"))
+    assert (row["kind"], row["subject"]) == ("missing_topic", "telemetry_raw-other_23")
+    assert "cluster m3cR0i9qS3Cl0MPm96i5yg has a topic of that name" in row["sentence"]
+    (action,) = row["actions"]
+    assert action["owner"] == "clients"
+    assert f"{misrouted['detail']['ip']}:29092" in action["text"]
+    assert "--create" not in action["text"]

@@ -53,6 +53,7 @@ class Trace:
             "layer": layer,
             "request_id": None,
             "is_proof": False,
+            "is_new": False,
             "is_slow": False,
             "ended_by": "ack",
         }

@@ -59,8 +59,8 @@ def test_what_is_sent_again_in_vain_after_a_silence_shows_that_its_connection_is
     for first, last in ((1, 9), (18, 60)):
         server.take(1, "c2", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
     asked, ended = (10 * S, 100, last_s * S, 107, 10 * S), (until[0] * S + 1000, 108, until[1])
-    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, *asked, *ended))
-    server.take(100, "c1", ServerWait("10.0.0.21", "request", "c1-1", False, False, *asked, *ended))
+    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, None, *asked, *ended))
+    server.take(100, "c1", ServerWait("10.0.0.21", "request", "c1-1", False, False, False, *asked, *ended))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1, layers={"packet"})
     (found,) = with_forgotten(server, [silent])
     assert found.end is not None
@@ -75,8 +75,8 @@ def test_connections_are_dead_until_the_last_of_them_is_acknowledged() -> None:
         server.take(1, "c3", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
     for conn, last_s, until in (("c1", 39, (None, None, "open")), ("c2", 65, (65 * S, 300, "ack"))):
         asked = (10 * S, 100, last_s * S, 299, 10 * S)
-        server.take(100, conn, ServerWait("10.0.0.21", "packet", None, None, None, *asked, *until))
-        server.take(100, conn, ServerWait("10.0.0.21", "request", f"{conn}-1", False, False, *asked, *until))
+        server.take(100, conn, ServerWait("10.0.0.21", "packet", None, None, None, None, *asked, *until))
+        server.take(100, conn, ServerWait("10.0.0.21", "request", f"{conn}-1", False, False, False, *asked, *until))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 2, layers={"packet"})
     (found,) = with_forgotten(server, [silent])
     assert (found.state, found.end, found.last_shown_ns, found.lag_ns) == ("flow_dead", Moment(65 * S, 300), 39 * S, 0)
@@ -88,7 +88,7 @@ def test_the_second_probe_of_an_idle_connection_says_nothing_about_the_time_betw
     for first, last in ((1, 9), (18, 80)):
         server.take(1, "c3", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
     probes = (15 * S, 100, 30 * S, 299, 15 * S, 30 * S, 300, "ack")
-    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, *probes))
+    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, None, *probes))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 2, layers={"packet"})
     assert [(each.state, each.end) for each in with_forgotten(server, [silent])] == [("silent", Moment(18 * S, 120))]
 
@@ -104,7 +104,7 @@ def waited(ended_by: str, idle_since: int = 20) -> ServerRecord:
     server = ServerRecord((0, 200 * S))
     server.take(1, "c1", LifeSign("10.0.0.21", "host", "packet", 1 * S, 1, idle_since * S, 2))
     asked = (100 * S, 100, 125 * S, 107, 100 * S)
-    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, *asked, 130 * S, 108, ended_by))
+    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, None, *asked, 130 * S, 108, ended_by))
     server.take(108, "c2", LifeSign("10.0.0.21", "host", "packet", 130 * S, 108, 160 * S, 120))
     return server
 
@@ -170,7 +170,7 @@ def test_long_packets_arrive_again_when_what_was_sent_last_is_acknowledged() -> 
     assert unknown.lag_ns == 7 * S
     server = record(LONG, others=None)
     acked = ServerWait(
-        "10.0.0.21", "packet", None, False, False, 10 * S, 100, 17 * S, 106, 10 * S, 17 * S + 1_000, 107, "ack"
+        "10.0.0.21", "packet", None, False, False, False, 10 * S, 100, 17 * S, 106, 10 * S, 17 * S + 1_000, 107, "ack"
     )
     server.take(100, "c1", acked)
     (known,) = mtu_stretches(server)
@@ -193,6 +193,6 @@ def test_where_a_silence_is_known_of_long_packets_alone_they_may_be_lost_until_t
     server = record(loss, others=None)
     for conn in waiting:
         ended = (10 * S, 100, 30 * S, 130, 10 * S, 30 * S, 131, "ack")
-        server.take(100, conn, ServerWait("10.0.0.21", "packet", None, None, None, *ended))
+        server.take(100, conn, ServerWait("10.0.0.21", "packet", None, None, None, None, *ended))
     found = with_lost_bytes(server, Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1))
     assert (found.lost_bytes, found.lag_ns) == expected

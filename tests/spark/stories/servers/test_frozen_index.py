@@ -39,4 +39,4 @@ def test_whether_a_host_waited_for_packets_in_a_time() -> None:
 def _wait(asked_ns: int, until_ns: int, choice: random.Random) -> Wait:
     asked, until = Moment(asked_ns, 1), choice.choice([Moment(until_ns, 2), None])
     layer = choice.choice(["packet", "request"])
-    return Wait("h", "c", layer, None, True, False, asked, asked, asked_ns, until, "data")
+    return Wait("h", "c", layer, None, True, False, False, asked, asked, asked_ns, until, "data")

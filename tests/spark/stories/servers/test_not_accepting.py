@@ -10,7 +10,7 @@ from kafkascope_spark.stories.servers.record import ServerRecord
 S = 1_000_000_000
 HOST = ServerHost("10.0.0.1", 9092, 1, "10.0.0.21", "client", True, False, S, 60 * S)
 SYN = ServerWait(
-    "10.0.0.21", "packet", None, False, False, 10 * S, 100, 25 * S, 140, 10 * S, 25 * S + 1_000, 141, "syn_ack"
+    "10.0.0.21", "packet", None, False, False, False, 10 * S, 100, 25 * S, 140, 10 * S, 25 * S + 1_000, 141, "syn_ack"
 )
 WORKS = LifeSign("10.0.0.21", "host", "packet", 2 * S, 5, 40 * S, 400)
 
@@ -67,3 +67,43 @@ def test_attempts_that_are_given_up_at_once_show_it_where_several_follow_on_each
     assert not not_accepting_stretches(record(10, 13), [])
     assert not not_accepting_stretches(record(10, 11, 11.5, accepted=20), [])
     assert not not_accepting_stretches(record(10, 10.5, 11, 13, accepted=12), [])
+
+
+FIRST = ServerWait(
+    "10.0.0.21", "request", "c1-0", True, True, False, 10 * S, 100, 10 * S, 100, 10 * S, 15 * S, 150, "data"
+)
+PROCESS = LifeSign(None, "process", "payload", 2 * S, 5, 40 * S, 400)
+
+
+def queue(*waits: ServerWait, process: LifeSign = PROCESS) -> ServerRecord:
+    """Requests, each on a connection of its own, while the process sends something."""
+    record = ServerRecord((0, 60 * S))
+    record.take(1, "c0", HOST)
+    record.take(5, "c0", process)
+    for number, wait in enumerate(waits):
+        record.take(wait.first_packet_no or 0, f"q{number}", wait)
+    return record
+
+
+def test_first_requests_without_a_response_show_connections_that_the_process_does_not_accept() -> None:
+    produce = replace(FIRST, is_proof=False, until_ns=16 * S, until_packet_no=160)
+    (found,) = not_accepting_stretches(queue(FIRST, FIRST, FIRST, produce), [])
+    assert (found.begin, found.end, found.n_waiting) == (Moment(10 * S, 100), Moment(16 * S, 160), 4)
+    assert found.requests
+
+
+def test_late_responses_that_a_slow_server_or_a_single_connection_explains_do_not() -> None:
+    old, at_once = replace(FIRST, is_new=False), replace(FIRST, until_ns=11 * S)
+    for waits in ((FIRST, FIRST), (old, old, old), (at_once, at_once, at_once)):
+        assert not not_accepting_stretches(queue(*waits), [])
+    assert not not_accepting_stretches(queue(FIRST, FIRST, FIRST, replace(old, is_slow=True)), [])
+    quiet = replace(PROCESS, last_ns=9 * S)
+    assert not not_accepting_stretches(queue(FIRST, FIRST, FIRST, process=quiet), []), "the whole process is frozen"
+
+
+def test_syns_that_a_full_queue_drops_belong_to_the_connections_in_it() -> None:
+    record = queue(FIRST, FIRST, FIRST)
+    record.take(5, "c0", WORKS)
+    record.take(120, "s1", replace(SYN, first_ns=12 * S, first_packet_no=120))
+    (found,) = not_accepting_stretches(record, [])
+    assert (found.begin, found.end, found.n_waiting) == (Moment(10 * S, 100), Moment(25 * S + 1_000, 141), 4)

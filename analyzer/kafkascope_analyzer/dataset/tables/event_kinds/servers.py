@@ -256,6 +256,11 @@ class ServerWait(Event):
     ]
     request_id: Annotated[str | None, "id of the request that waited for its response"]
     is_proof: Annotated[bool | None, "whether the server could have answered at once by itself"]
+    is_new: Annotated[
+        bool | None,
+        "whether the connection began in the capture and the server had sent no bytes of the application on it: its "
+        "process may not have accepted it",
+    ]
     is_slow: Annotated[
         bool | None,
         "whether the response took ten times as long as usual, or was that late at the server's last packet",

@@ -78,6 +78,13 @@ def _writes(f: Facts) -> bool:
 
 
 def _advice(f: Facts) -> str:
+    if f.api_key == api_keys.API_VERSIONS:
+        return (
+            "Clients open connections with ApiVersions, and the broker answers it late: see why it takes new "
+            "connections late (a limit: max.connection.creation.rate; its network and request handler threads). Each "
+            "connection that the client closes and opens again adds to those that wait; a longer pause between "
+            f"attempts ({setting('reconnect_backoff', f.libraries)}) makes them fewer."
+        )
     return _texts(f.libraries, f.patience_ns, f.took_ns, writes=_writes(f))
 
 

@@ -32,6 +32,7 @@ from kafkascope_spark.stories.incidents.deleted_topics import Deletions, deletio
 from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
+from kafkascope_spark.stories.incidents.other_clusters import clusters_of_topics
 from kafkascope_spark.stories.incidents.successes import Before, last_successes
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
 
@@ -187,6 +188,10 @@ class Packets:
     def deletions(self) -> Deletions:
         """Returns the topics that clients deleted. Raises UsageError where a table cannot be read."""
         return {} if self._dataset is None else deletions_in(self._dataset)
+
+    def clusters_of_topics(self, topics: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """Returns the other clusters that have a topic of that name. Raises UsageError where a table cannot be read."""
+        return clusters_of_topics(self._dataset, topics)
 
     def processes(self) -> BrokerProcesses:
         """Returns when processes of brokers ended and started. Raises UsageError where a table cannot be read."""

@@ -2,8 +2,9 @@
 
 Looks at UNKNOWN_TOPIC_OR_PARTITION and similar errors that lasted. Could be confused with a topic that has just been
 created, of which brokers soon learn; with one that was deleted and created again (recreated_topic); with a broker that
-no longer leads it (stale_client, wrong_broker); with a single partition that it lacks (missing_partition); and with a
-topic that the principal may not see. Proved by Metadata, which does not know it either.
+no longer leads it (stale_client, wrong_broker); with a single partition that it lacks (missing_partition); with a topic
+that the principal may not see; and with a topic of another cluster, which the capture shows where clients use both.
+Proved by Metadata, which does not know it either.
 """
 
 import shlex
@@ -13,8 +14,8 @@ from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, INVALID_NAME, named
-from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, INVALID_NAME, MOST_COMMANDS, named
+from kafkascope_spark.stories.incidents.observed import Observed, names_of
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
@@ -43,7 +44,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     if failure.topic.deletion is not None:
         at = times.at(failure.topic.deletion.ts_ns)
         gone = f"was there no longer, after {failure.topic.deletion.who} had deleted it at {at}"
-    return f"{what} {gone} ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
+    has = f"; cluster {listed(failure.topic.elsewhere)} has a topic of that name" if failure.topic.elsewhere else ""
+    return f"{what} {gone} ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}{has}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
@@ -53,6 +55,9 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         return
     if _cannot_be(failure):
         yield clients(INVALID_NAME)
+        return
+    if failure.topic.elsewhere:
+        yield _of_wrong_cluster(failure, observed)
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     if failure.end_ns is None and _was_there(failure):
@@ -77,6 +82,19 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
         yield clients(f"Restart {listed(sorted({row.who for row in behind}))}: {why}.")
+
+
+def _of_wrong_cluster(failure: Failure, observed: Observed) -> Action:
+    """Returns what to do where another cluster has the topic: its clients may have been meant to use that one."""
+    names = names_of((client.client_id, client.client_ip) for client in observed.clients)
+    used = sorted({server for client in observed.clients for server in client.servers})
+    addresses = f" ({listed(used, MOST_COMMANDS)})" if used else ""
+    return clients(
+        f"See which cluster {listed(names) or 'these clients'} should use: the addresses that they reached"
+        f"{addresses}, from bootstrap.servers, a DNS name or a load balancer, lead to a cluster without the topic, and "
+        f"cluster {listed(failure.topic.elsewhere)} has it. Only create the topic here if they should use this "
+        "cluster: records written to it are missing in the other one."
+    )
 
 
 def _cannot_be(failure: Failure) -> bool:
