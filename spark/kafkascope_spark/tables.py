@@ -10,7 +10,6 @@ from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -52,17 +51,6 @@ class Tables:
         """Returns some columns of a table."""
         schema = spark_schema(pa.schema([table.schema.field(name) for name in names]))
         return self._sized(load_table(self.session, self.dataset, table.stored_as, schema))
-
-    def messages(self, name: str, columns: str) -> DataFrame:
-        """Returns messages of one kind, such as `JoinGroup/request`. columns: Spark DDL of the wanted fields, including
-        nested ones.
-
-        Without rows if the dataset has none. A field that no message of the dataset has is null.
-        """
-        schema = t.DataType.fromDDL(columns)
-        if not isinstance(schema, t.StructType):
-            raise TypeError(f"no columns: {columns}")
-        return self._sized(load_table(self.session, self.dataset, f"messages/{name}", schema))
 
     def events(self, kind: str, names: Sequence[str]) -> DataFrame:
         """Returns events of one kind: conn_id and fields of the kind's struct (dataset.tables.events.KINDS), as

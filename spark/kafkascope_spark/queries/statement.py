@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from kafkascope_spark.tables import Tables
 
-TABLES: Mapping[str, Table] = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
+TABLES: Mapping[str, Table] = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES, *MESSAGES)}
+"""The tables and messages that queries may select from, by their name in queries."""
 VIEW_PREFIX = "kafkascope_"
 """Prefix of the names of the views: the session may be the user's, with tables and views of the same names."""
 _SELECTED = re.compile(r"\b(from|join)\s+(\w+)(?=\s+(?:as\s+)?(\w+)|)")
@@ -80,8 +81,6 @@ class QueryViews:
         """Returns the table, messages, events or shared query of that name; None if there is none."""
         if name in SHARED_QUERIES:
             return self._run(SHARED_QUERIES[name])
-        if name in MESSAGES:
-            return self._tables.messages(MESSAGES[name].name, MESSAGES[name].columns)
         if name in EVENTS_BY_NAME:
             return self._tables.events(name, self._columns_of(EVENTS_BY_NAME[name]))
         return self._tables.columns(TABLES[name], self._columns_of(TABLES[name])) if name in TABLES else None
@@ -117,8 +116,6 @@ def rows_read(dataset: Dataset, detectors: Iterable[Detector]) -> int:
 
 def _listed_rows(dataset: Dataset, name: str) -> int:
     """Returns the number of rows of the table, messages or events that a query calls by that name."""
-    if name in MESSAGES:
-        return dataset.listed_rows(f"messages/{MESSAGES[name].name}")
     if name in EVENTS_BY_NAME:
         files = dataset.manifest.files.get(EVENTS.name, ())
         return sum(file.rows for file in files if f"{KIND_FOLDER}{name}" in file.path.split("/"))

@@ -26,6 +26,8 @@ class Candidates:
     """The columns that the test needs, by the name of the read."""
     exist: Callable[[Tables], bool]
     """Returns whether there can be a finding. Called only if each read has rows."""
+    then: "Candidates | None" = None
+    """A more exact test, for which more rows are read; only if this test holds."""
 
     def check(self, reads: Mapping[str, Read]) -> None:
         """Raises TypeError if the detector's reads lack one of the columns."""
@@ -37,6 +39,8 @@ class Candidates:
             missing = sorted(set(columns).difference(known))
             if missing:
                 raise TypeError(f"candidates need of {name} the columns {missing}, which it does not have")
+        if self.then is not None:
+            self.then.check(reads)
 
 
 def rows_of(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:

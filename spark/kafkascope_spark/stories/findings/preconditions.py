@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 from kafkascope_analyzer.dataset.tables.events import EVENTS
+from kafkascope_spark.stories.findings.candidates import Candidates
 from kafkascope_spark.stories.findings.file_reads import FileReads, Place
 from kafkascope_spark.stories.findings.read import (
     MOST_GROUPS,
@@ -68,8 +69,6 @@ class KeptRows:
     """Keeps some columns of the rows that a read selects, up to most_bytes of them; if there are more, `are_too_many`
     is set and no row is kept."""
 
-    is_complete = False
-
     def __init__(self, source: Source, columns: Sequence[str], most_bytes: int = MOST_KEPT_BYTES) -> None:
         self._parts = [pa.Table.from_batches([rows_of_none(source).select(columns)])]
         self._bytes_left = most_bytes
@@ -79,6 +78,11 @@ class KeptRows:
     def are_too_many(self) -> bool:
         """Whether no row is kept because there are too many."""
         return self._bytes_left < 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether further rows would change nothing."""
+        return self.are_too_many
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Takes rows that the read selects."""
@@ -114,8 +118,13 @@ class Preconditions:
         self._ask(any_row | self._grouped(first))
         later = [read for read in self._of_possible(detectors) if read not in self._present]
         self._ask(self._grouped(read for read in later if isinstance(read, Groups)))
-        self._ask(self._kept(detectors))
-        return [self._is_possible(detector) and self._has_candidates(detector) for detector in detectors]
+        possible = {number for number, detector in enumerate(detectors) if self._is_possible(detector)}
+        tests = {number: detectors[number].candidates for number in possible}
+        while open_tests := {number: test for number, test in tests.items() if test is not None}:
+            self._keep_rows((test, detectors[number]) for number, test in open_tests.items())
+            tests = {n: test.then for n, test in open_tests.items() if self._exist(test, detectors[n])}
+            possible -= open_tests.keys() - tests.keys()
+        return [number in possible for number in range(len(detectors))]
 
     def _is_possible(self, detector: Detector) -> bool:
         """Whether none of the detector's reads is known to have no rows."""
@@ -125,25 +134,28 @@ class Preconditions:
         """Returns the reads of detectors that are still possible."""
         return list(dict.fromkeys(read for d in detectors if self._is_possible(d) for read in d.reads.values()))
 
-    def _kept(self, detectors: Iterable[Detector]) -> dict[Read, Collector]:
-        """Returns the collectors for the rows that candidates of possible detectors need."""
+    def _keep_rows(self, tests: Iterable[tuple[Candidates, Detector]]) -> None:
+        """Reads the rows that these tests of detectors need, unless they are kept already."""
         columns: dict[Where, list[str]] = {}
-        for detector in detectors:
-            if detector.candidates and self._is_possible(detector):
-                for name, wanted in detector.candidates.columns.items():
-                    read = detector.reads[name]
-                    if isinstance(read, Where):
-                        columns[read] = list(dict.fromkeys([*columns.get(read, ()), *wanted]))
-        return {read: KeptRows(read.source, wanted) for read, wanted in columns.items()}
+        for test, detector in tests:
+            for name, wanted in test.columns.items():
+                read = detector.reads[name]
+                if isinstance(read, Where):
+                    columns[read] = list(dict.fromkeys([*columns.get(read, ()), *wanted]))
+        self._ask(
+            {
+                read: KeptRows(read.source, wanted)
+                for read, wanted in columns.items()
+                if not set(wanted).issubset(self._tables[read].column_names)
+            }
+        )
 
-    def _has_candidates(self, detector: Detector) -> bool:
-        """Whether the candidates of a detector, whose reads all have rows, hold."""
-        if detector.candidates is None or any(
-            detector.reads[each] in self._unknown for each in detector.candidates.columns
-        ):
+    def _exist(self, test: Candidates, detector: Detector) -> bool:
+        """Whether a test of a detector, whose reads all have rows, holds, or cannot be made for too many rows."""
+        reads = {name: detector.reads[name] for name in test.columns}
+        if not self._unknown.isdisjoint(reads.values()):
             return True
-        tables = {name: self._tables[detector.reads[name]] for name in detector.candidates.columns}
-        return detector.candidates.exist(tables)
+        return test.exist({name: self._tables[read] for name, read in reads.items()})
 
     def _grouped(self, reads: Iterable[Read]) -> dict[Read, Collector]:
         """Returns the collectors that make the groups of reads."""

@@ -1,5 +1,5 @@
-"""The reads of a detector: rows of a table (`Where`), or groups of them (`Groups`). Its precondition follows from them,
-and its query selects from them.
+"""The reads of a detector: rows of a table, messages or events (`Where`), or groups of them (`Groups`). Its
+precondition follows from them, and its query selects from them.
 
     Where(CONNECTIONS, close_kind="refused", n_requests=at_least(10))
     Groups(Where(USAGE, status="ok"), per=("conn_id",), having=total("n") >= 5)
@@ -31,13 +31,15 @@ from kafkascope_spark.stories.findings.conditions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Messages:
-    """The messages of one kind, such as `JoinGroup/request`, for queries."""
+@dataclass(frozen=True)
+class Messages(Table):
+    """The messages of one kind, with the fields that queries use. name: their name in queries; folder: where the
+    dataset has them, such as `messages/JoinGroup/request`. A field that no message of the dataset has is null."""
 
-    name: str
-    columns: str
-    """The fields that queries use, as a Spark DDL."""
+    @property
+    def stored_as(self) -> str:
+        """The name of the messages in the manifest, and their directory."""
+        return self.folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ Each is Spark SQL over the dataset's tables and other queries of this module. A 
 shared query must give it an alias.
 """
 
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import Column
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings.conditions import above, longer_than
 from kafkascope_spark.stories.findings.read import Events, Groups, Messages, Where
@@ -16,42 +19,65 @@ BEHIND = "more than one broker is behind"
 """Text in connections.node_id_why for an address of several brokers."""
 NO_BROKER = "coalesce(kind, '') != 'broker'"
 """Condition for rows whose client is not a broker."""
-WHOSE = "conn_id string, request_id string, ts_ns bigint, group_id string"
-MESSAGES = {
-    "metadata_responses": Messages(
-        "Metadata/response",
-        "request_id string, conn_id string, ts_ns bigint, brokers array<struct<host: string, port: int>>",
-    ),
-    "metadata_requests": Messages(
+_INT, _LONG, _TEXT = pa.int32(), pa.int64(), pa.string()
+
+
+def _messages(name: str, kind: str, **fields: pa.DataType) -> Messages:
+    """Declares the messages of a kind, such as `JoinGroup/request`. fields: their fields that queries use."""
+    types = {"request_id": _TEXT, "conn_id": _TEXT, "ts_ns": _LONG, **fields}
+    columns = tuple(Column(column, of_type, "") for column, of_type in types.items())
+    return Messages(name, f"message {kind}", columns, folder=f"messages/{kind}")
+
+
+def _list_of(**fields: pa.DataType) -> pa.DataType:
+    """Returns the type of a list of structs."""
+    return pa.list_(pa.struct(fields))
+
+
+BROKER_HEARTBEAT_REQUESTS = _messages(
+    "broker_heartbeat_requests",
+    "BrokerHeartbeat/request",
+    broker_id=_LONG,
+    current_metadata_offset=_LONG,
+    want_shut_down=pa.bool_(),
+)
+BROKER_HEARTBEAT_RESPONSES = _messages(
+    "broker_heartbeat_responses", "BrokerHeartbeat/response", is_fenced=pa.bool_(), is_caught_up=pa.bool_()
+)
+MESSAGES = (
+    BROKER_HEARTBEAT_REQUESTS,
+    BROKER_HEARTBEAT_RESPONSES,
+    _messages("metadata_responses", "Metadata/response", brokers=_list_of(host=_TEXT, port=_INT)),
+    _messages(
+        "metadata_requests",
         "Metadata/request",
-        "request_id string, conn_id string, ts_ns bigint, topics array<struct<name: string>>, "
-        "allow_auto_topic_creation boolean",
+        topics=_list_of(name=_TEXT),
+        allow_auto_topic_creation=pa.bool_(),
     ),
-    "delete_topics_responses": Messages(
-        "DeleteTopics/response",
-        "request_id string, conn_id string, ts_ns bigint, responses array<struct<name: string, error_code: int>>",
+    _messages("delete_topics_responses", "DeleteTopics/response", responses=_list_of(name=_TEXT, error_code=_INT)),
+    _messages(
+        "join_group_requests",
+        "JoinGroup/request",
+        group_id=_TEXT,
+        session_timeout_ms=_LONG,
+        rebalance_timeout_ms=_LONG,
     ),
-    "broker_heartbeat_requests": Messages(
-        "BrokerHeartbeat/request",
-        "request_id string, broker_id bigint, current_metadata_offset bigint, want_shut_down boolean",
+    _messages("leave_group_requests", "LeaveGroup/request", group_id=_TEXT, members=_list_of(reason=_TEXT)),
+    _messages(
+        "consumer_heartbeat_requests",
+        "ConsumerGroupHeartbeat/request",
+        group_id=_TEXT,
+        member_epoch=_LONG,
+        rebalance_timeout_ms=_LONG,
     ),
-    "broker_heartbeat_responses": Messages(
-        "BrokerHeartbeat/response", "request_id string, is_fenced boolean, is_caught_up boolean"
-    ),
-    "join_group_requests": Messages(
-        "JoinGroup/request", f"{WHOSE}, session_timeout_ms bigint, rebalance_timeout_ms bigint"
-    ),
-    "leave_group_requests": Messages("LeaveGroup/request", f"{WHOSE}, members array<struct<reason: string>>"),
-    "consumer_heartbeat_requests": Messages(
-        "ConsumerGroupHeartbeat/request", f"{WHOSE}, member_epoch bigint, rebalance_timeout_ms bigint"
-    ),
-    "share_fetch_responses": Messages("ShareFetch/response", "conn_id string, acquisition_lock_timeout_ms bigint"),
-    "list_offsets_requests": Messages(
+    _messages("share_fetch_responses", "ShareFetch/response", acquisition_lock_timeout_ms=_LONG),
+    _messages(
+        "list_offsets_requests",
         "ListOffsets/request",
-        "request_id string, "
-        "topics array<struct<name: string, partitions: array<struct<partition_index: bigint, timestamp: bigint>>>>",
+        topics=_list_of(name=_TEXT, partitions=_list_of(partition_index=_LONG, timestamp=_LONG)),
     ),
-}
+)
+"""The messages that queries select from, each with its request id, connection and time."""
 
 USAGE = Events("usage")
 EVENTS_BY_NAME = {USAGE.kind: USAGE}

@@ -11,12 +11,16 @@ from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.findings.rules import (
     abandoned_responses,
     advertised_unreachable,
+    broker_stays_fenced,
     closed_at_request,
+    cut_while_waiting,
+    fetches_not_held,
     log_truncated,
     lost_offsets,
     never_answered,
     old_address,
     rebalance_storm,
+    returns_to_offset,
     unassigned_partitions,
     unfit_responses,
 )
@@ -29,12 +33,17 @@ def asks_spark(rule: Rule, reads: Mapping[str, Rows]) -> bool:
     """Whether the rule's candidates exist. reads: rows of each read, with the values of the columns that the
     candidates name, in their order."""
     (detector,) = (detector for detector in rule.detectors if reads.keys() <= detector.reads.keys())
-    assert detector.candidates is not None
-    tables = {
-        read: pa.table({name: [row[at] for row in reads[read]] for at, name in enumerate(names)})
-        for read, names in detector.candidates.columns.items()
-    }
-    return detector.candidates.exist(tables)
+    test = detector.candidates
+    assert test is not None
+    while test is not None:
+        tables = {
+            read: pa.table({name: [row[at] for row in reads[read]] for at, name in enumerate(names)})
+            for read, names in test.columns.items()
+        }
+        if not test.exist(tables):
+            return False
+        test = test.then
+    return True
 
 
 ENDS = ("10.0.0.9", "10.0.0.1", 9092)
@@ -106,6 +115,32 @@ def test_offsets_that_another_node_may_have_given_before(later: tuple[Any, ...],
         "accepted_on": [BEFORE, later],
         "sent_to": [("orders", 0, 2), ("orders", 1, 2)],
         "nodes": [("c1", 1), ("same node", 1), ("c2", 2)],
+        "accepted_batches": [("r1", *BEFORE[1:3], "c1", 12, 100), ("r2", *later[1:3], later[0], 13, later[3])],
+        "sent_batches": [("r1", *BEFORE[1:3], 2), ("r2", *later[1:3], 2)],
+    }
+    assert asks_spark(log_truncated.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("batches", "asked"),
+    [
+        ([("c1", 10, 2), ("c2", 12, 3), ("c1", 15, 1)], False),
+        ([("c1", 10, 2), ("c2", 11, 3), ("c1", 15, 1)], True),
+        ([("c1", 10, 9), ("c1", 11, 3), ("c1", 15, 1)], False),
+        ([("c1", 10, 2), ("c2", 12, 3), ("c1", 14, 1)], True),
+        ([("c1", 10, 2), ("c2", 0, 3)], False),
+        ([("c1", 10, 2), ("no node", 11, 3)], False),
+    ],
+)
+def test_batches_of_a_leader_that_moves_away_and_back(batches: list[tuple[str, int, int]], asked: bool) -> None:
+    """Each batch as its connection, first offset and number of records; each leader has later responses than the other
+    one has first ones."""
+    reads: dict[str, Rows] = {
+        "accepted_on": [("c1", "orders", 0, 0, 200, 10, 15), ("c2", "orders", 0, 100, 150, 0, 12)],
+        "sent_to": [("orders", 0, 9)],
+        "nodes": [("c1", 1), ("c2", 2)],
+        "accepted_batches": [(f"r{i}", "orders", 0, conn, base, i) for i, (conn, base, _) in enumerate(batches)],
+        "sent_batches": [(f"r{i}", "orders", 0, n) for i, (_, _, n) in enumerate(batches)],
     }
     assert asks_spark(log_truncated.RULE, reads) is asked
 
@@ -201,3 +236,75 @@ def test_three_connections_that_a_server_closes_at_one_request(
 )
 def test_a_node_that_serves_at_another_address(served: tuple[int, str], asked: bool) -> None:
     assert asks_spark(old_address.RULE, {"attempts_at": [(1, "10.0.0.1")], "served_at": [served]}) is asked
+
+
+@pytest.mark.parametrize(
+    ("fenced", "every_s", "named", "asked"),
+    [
+        ("0111111111111", 10, 1, True),
+        ("0111111111110", 10, 1, False),
+        ("1111111111110", 10, 2, True),
+        ("1111111", 10, 1, False),
+        ("1111111111111", 1, 1, False),
+    ],
+)
+def test_heartbeats_that_are_answered_as_fenced_to_the_end(fenced: str, every_s: int, named: int, asked: bool) -> None:
+    """named: broker that the last heartbeat names; the others name broker 1."""
+    numbered = list(enumerate(fenced))
+    reads: dict[str, Rows] = {
+        "heartbeats": [(f"r{i}", 1 + i * every_s * SECOND_NS) for i, _ in numbered],
+        "named": [(f"r{i}", named if i == len(fenced) - 1 else 1) for i, _ in numbered],
+        "answered": [(f"r{i}", each == "1") for i, each in numbered],
+    }
+    assert asks_spark(broker_stays_fenced.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("silences_s", "server", "asked"),
+    [
+        ((50, 50, 50), ENDS[1:], True),
+        ((50, 50, 50, 20), ENDS[1:], True),
+        ((50, 50, 55), ENDS[1:], False),
+        ((50, 50, 61), ENDS[1:], False),
+        ((1, 1, 1), ENDS[1:], False),
+        ((50, 50), ENDS[1:], False),
+        ((50, 50, 50), OTHER_SERVER[1:], False),
+    ],
+)
+def test_three_fetches_that_a_server_cuts_after_the_same_time(
+    silences_s: tuple[int, ...], server: tuple[str, int], asked: bool
+) -> None:
+    """server: that of the first connection."""
+    waiting = [(f"c{i}", i, 60_000) for i in range(len(silences_s))]
+    closed = [(f"c{i}", i + silence * SECOND_NS, *(ENDS[1:] if i else server)) for i, silence in enumerate(silences_s)]
+    assert asks_spark(cut_while_waiting.RULE, {"waiting": waiting, "closed": closed}) is asked
+
+
+@pytest.mark.parametrize(("n_held", "holds", "asked"), [(1, "c2", False), (0, "c2", True), (1, "elsewhere", True)])
+def test_a_server_that_holds_no_fetch(n_held: int, holds: str, asked: bool) -> None:
+    reads: dict[str, Rows] = {
+        "empty_on_connection": [("c1",)],
+        "held_on_connection": [("c1", 0), (holds, n_held)],
+        "opened": [("c1", *ENDS[1:]), ("c2", *ENDS[1:]), ("elsewhere", *OTHER_SERVER[1:])],
+    }
+    assert asks_spark(fetches_not_held.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("offsets", "every_s", "group", "asked"),
+    [
+        ((7, 90, 7, 90, 7, 90, 7), 3, "g", True),
+        ((7, 90, 7, 90, 7, 90), 3, "g", False),
+        ((7, 90, 8, 90, 9, 90, 10), 3, "g", False),
+        ((7, 90, 7, 7, 7, 7, 7), 3, "g", False),
+        ((7, 90, 7, 90, 7, 90, 7), 1, "g", False),
+        ((7, 90, 7, 90, 7, 90, 7), 3, "of others", False),
+    ],
+)
+def test_a_group_that_goes_back_to_one_offset(offsets: tuple[int, ...], every_s: int, group: str, asked: bool) -> None:
+    reads: dict[str, Rows] = {
+        "fetched_again": [("orders", 0, "g")],
+        "members": [(["c1"], group)],
+        "fetches": [(f"r{i}", i * every_s * SECOND_NS, "c1", "orders", 0, at) for i, at in enumerate(offsets)],
+    }
+    assert asks_spark(returns_to_offset.RULE, reads) is asked

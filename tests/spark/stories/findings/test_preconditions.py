@@ -51,7 +51,13 @@ from kafkascope_spark.stories.findings.read import (
 )
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Detector, fact
-from kafkascope_spark.stories.findings.shared_queries import MESSAGES, SHARED_QUERIES, USAGE
+from kafkascope_spark.stories.findings.shared_queries import (
+    BROKER_HEARTBEAT_REQUESTS,
+    BROKER_HEARTBEAT_RESPONSES,
+    MESSAGES,
+    SHARED_QUERIES,
+    USAGE,
+)
 from kafkascope_spark.stories.tables import CLIENTS, RECOVERIES, STORY_TABLES
 
 
@@ -72,6 +78,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {"conn_id": "c1", "ts_ns": 2, "record_bytes": None, "fetch_session_epoch": 0},
         {"conn_id": "c2", "ts_ns": 3, "record_bytes": 600, "fetch_session_epoch": 0},
     ],
+    "messages/BrokerHeartbeat/response": [{"request_id": "c1-1", "is_fenced": True}, {"is_fenced": None}],
     "events": [
         {"kind": "usage", "conn_id": "c1", "usage": {"n": 3, "status": "ok"}},
         {"kind": "usage", "conn_id": "c2", "usage": {"n": 4, "status": "unanswered"}},
@@ -132,6 +139,11 @@ CASES: list[tuple[Read, bool]] = [
     (Groups(Where(RECOVERIES), per=("cause_id",)), False),
     (Groups(Where(REQUESTS), per=("conn_id", "record_bytes"), having=count() >= 1, last_of=("conn_id",)), True),
     (Groups(Where(REQUESTS), per=("conn_id", "record_bytes"), having=count() >= 2, last_of=("conn_id",)), False),
+    (Where(BROKER_HEARTBEAT_RESPONSES, is_fenced=True), True),
+    (Where(BROKER_HEARTBEAT_RESPONSES, is_fenced=False), False),
+    (Where(BROKER_HEARTBEAT_RESPONSES, is_caught_up=None, request_id="c1-1"), True),
+    (Groups(Where(BROKER_HEARTBEAT_RESPONSES), having=count() >= 3), False),
+    (Where(BROKER_HEARTBEAT_REQUESTS), False),
     (Where(USAGE, n=above(3)), True),
     (Where(USAGE, status=None), False),
     (Where(USAGE, n=above(3), status="ok"), False),
@@ -255,6 +267,24 @@ def test_candidates_are_asked_only_where_each_read_has_rows(dataset: Dataset) ->
     assert Preconditions(dataset).satisfied([needed]) == [False]
 
 
+@pytest.mark.parametrize(("of_groups", "of_rows"), [(True, True), (True, False), (False, True)])
+def test_rows_are_read_for_an_exact_test_where_that_of_groups_holds(
+    dataset: Dataset, of_groups: bool, of_rows: bool
+) -> None:
+    read = []
+
+    def exist(tables: Tables) -> bool:
+        read.extend(rows_of(tables["rows_1"], "conn_id", "ts_ns"))
+        return of_rows
+
+    exact = Candidates({"rows_1": ("conn_id", "ts_ns")}, exist)
+    groups = Groups(Where(REQUESTS), per=("conn_id",), having=count() > 1)
+    needed = detector(groups, Where(REQUESTS, record_bytes=NOT_NULL))
+    needed = replace(needed, candidates=Candidates({"rows_0": ("conn_id",)}, lambda _: of_groups, then=exact))
+    assert Preconditions(dataset).satisfied([needed]) == [of_groups and of_rows]
+    assert read == ([("c1", 1), ("c2", 3)] if of_groups else [])
+
+
 MISFITS: list[Callable[[], Any]] = [
     lambda: Where(ERRORS, error="NONE"),
     lambda: Where(ERRORS, column("ts_ns") - column("sent_ns") > 5),
@@ -271,6 +301,9 @@ MISFITS: list[Callable[[], Any]] = [
     lambda: Groups(Where(REQUESTS), having=total("n_errors")),
     lambda: replace(detector(), candidates=Candidates({"rows_0": ("conn_id",)}, bool)),
     lambda: replace(detector(Where(REQUESTS)), candidates=Candidates({"rows_0": ("nothing",)}, bool)),
+    lambda: replace(
+        detector(Where(REQUESTS)), candidates=Candidates({}, bool, then=Candidates({"rows_0": ("nothing",)}, bool))
+    ),
     lambda: replace(
         detector(Groups(Where(REQUESTS), per=("conn_id",))), candidates=Candidates({"rows_0": ("status",)}, bool)
     ),
@@ -361,8 +394,8 @@ def test_a_request_without_an_answer_needs_both_directions_of_its_server(
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_queries_select_from_what_there_is(rule: Any) -> None:
-    tables = {table.name for table in (*INGEST_TABLES, *STORY_TABLES)} | {"usage"}
-    tables |= MESSAGES.keys() | SHARED_QUERIES.keys()
+    tables = {table.name for table in (*INGEST_TABLES, *STORY_TABLES, *MESSAGES)} | {"usage"}
+    tables |= SHARED_QUERIES.keys()
     for each in rule.detectors:
         own = {name for name in each.reads if name not in SHARED_QUERIES}
         assert not own & tables, "a read hides a table"

@@ -15,7 +15,7 @@ from kafkascope_spark.stories.findings.pages import index_page, rule_page
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.findings.rules import rebalance_storm, slow_startup
-from kafkascope_spark.stories.findings.shared_queries import MESSAGES, SHARED_QUERIES
+from kafkascope_spark.stories.findings.shared_queries import SHARED_QUERIES
 from kafkascope_spark.stories.tables import FINDINGS, INCIDENTS
 
 DOCS = pathlib.Path(__file__).parents[4] / "docs" / "rules"
@@ -70,7 +70,7 @@ def test_no_query_names_a_part_of_itself_as_a_table_is_named() -> None:
     for query in (*(detector.query for detector in detectors), *SHARED_QUERIES.values()):
         parts |= set(re.findall(r"(\w+) as \(\s*(?:select|with)", query))
     assert "joins_and_leaves" in parts
-    assert not parts & {*TABLES, *MESSAGES, *SHARED_QUERIES}
+    assert not parts & {*TABLES, *SHARED_QUERIES}
 
 
 def test_rows_that_queries_read_are_those_of_their_tables(tmp_path: pathlib.Path, as_dataset: Any) -> None:

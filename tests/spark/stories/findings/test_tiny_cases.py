@@ -69,8 +69,8 @@ def goes_back(group: str, *offsets: int, every_s: int = 3, restarts: bool = Fals
 
 
 def replaces(n: int, *, every_s: int = 8, used_again_s: int = 0, close_kind: str = "open") -> dict[str, Any]:
-    """A client that opens another connection to the same server for each request. used_again_s: the last one is used
-    again after so long."""
+    """A client that opens another connection to the same server for each request, in a capture with a FIN.
+    used_again_s: the last one is used again after so long."""
     connections, requests = [], []
     for i in range(n):
         conn_id, at = f"c{40 + i}", (2 + i * every_s) * S
@@ -79,6 +79,7 @@ def replaces(n: int, *, every_s: int = 8, used_again_s: int = 0, close_kind: str
         own = {"first_ns": at, "last_ns": times[-1], "close_kind": close_kind}
         connections.append({**own, "conn_id": conn_id, "n_requests": len(times), "n_responses": len(times)})
     clients = [{**ONE, "conn_ids": [row["conn_id"] for row in connections]}]
+    connections.append({"conn_id": "c39", "server_ip": "10.0.0.2", "close_kind": "fin_client"})
     return {"clients": clients, "connections": connections, "requests": requests}
 
 

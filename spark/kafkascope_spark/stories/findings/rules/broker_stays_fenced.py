@@ -1,10 +1,16 @@
 """`broker_stays_fenced`: a broker is registered, and controllers keep it fenced, so that it serves nobody."""
 
+from collections import defaultdict
+
+import pyarrow.compute as pc
+
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import all_of, count, largest, smallest
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.stories.findings.shared_queries import BROKER_HEARTBEAT_REQUESTS, BROKER_HEARTBEAT_RESPONSES
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import duration, times
 
@@ -27,9 +33,26 @@ select b.broker_id, max(b.client_ip) as client_ip, count(*) as n, min(b.ts_ns) a
     bool_or(is_caught_up) as is_caught_up, {first_ids("b.request_id", "b.ts_ns")} as evidence,
     collect_set(b.conn_id) as conn_ids, cast(null as string) as client_instance_id
 from beats b left join served s on b.broker_id = s.broker_id cross join last_offset l
-where b.ts_ns > coalesce(s.served_ns, 0)
+where b.is_fenced and b.ts_ns > coalesce(s.served_ns, 0)
 group by b.broker_id
 having count(*) >= {limit.FENCED_BEATS} and max(b.ts_ns) - min(b.ts_ns) >= {limit.FENCED_S} * 1000000000L"""
+
+
+def _stays_fenced(tables: Tables) -> bool:
+    """Whether a broker was fenced for long enough since the last response that was not fenced."""
+    beats = tables["heartbeats"]
+    for name in ("named", "answered"):
+        beats = beats.join(tables[name], "request_id", join_type="inner", use_threads=False)
+    served = beats.filter(pc.invert(beats["is_fenced"])).group_by("broker_id", use_threads=False)
+    served_ns = dict(rows_of(served.aggregate([("ts_ns", "max")]), "broker_id", "ts_ns_max"))
+    fenced = defaultdict(list)
+    for broker_id, ts_ns in rows_of(beats.filter(beats["is_fenced"]), "broker_id", "ts_ns"):
+        if ts_ns > served_ns.get(broker_id, 0):
+            fenced[broker_id].append(ts_ns)
+    return any(
+        len(times_ns) >= limit.FENCED_BEATS and max(times_ns) - min(times_ns) >= limit.FENCED_S * 1_000_000_000
+        for times_ns in fenced.values()
+    )
 
 
 def _sentence(f: Facts) -> str:
@@ -79,7 +102,20 @@ RULE = Rule(
                         largest("ts_ns") - smallest("ts_ns") >= limit.FENCED_S * 1_000_000_000,
                     ),
                 ),
+                "named": Where(BROKER_HEARTBEAT_REQUESTS, want_shut_down=False),
+                "answered": Where(BROKER_HEARTBEAT_RESPONSES),
+                "fenced": Groups(
+                    Where(BROKER_HEARTBEAT_RESPONSES, is_fenced=True), having=count() >= limit.FENCED_BEATS
+                ),
             },
+            candidates=Candidates(
+                {
+                    "heartbeats": ("request_id", "ts_ns"),
+                    "named": ("request_id", "broker_id"),
+                    "answered": ("request_id", "is_fenced"),
+                },
+                _stays_fenced,
+            ),
             query=_QUERY,
             subject=lambda f: f"broker {f.broker_id}",
             sentence=_sentence,

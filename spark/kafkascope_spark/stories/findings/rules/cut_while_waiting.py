@@ -1,8 +1,12 @@
 """`cut_while_waiting`: a device closes connections on which a Fetch waits, each after the same time."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import at_least, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
@@ -11,7 +15,8 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration, node
 from kafkascope_spark.stories.settings import setting
 
-_CLOSED = ("fin_server", "rst_server")
+_CLOSE = ("conn_id", "close_ns", "server_ip", "server_port")
+_CLOSED_BY_SERVER = Where(CONNECTIONS, close_kind=("fin_server", "rst_server"))
 # One finding per client and server. A broker ends connections for other reasons at any time; the same length of silence
 # each time shows a timer.
 _QUERY = f"""
@@ -29,6 +34,25 @@ select client_id, client_ip, software_name, server, max(node_id) as node_id, cou
     if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id
 from cut group by client_id, client_ip, software_name, server
 having count(*) >= {limit.REFUSED_AGAIN} and max(silent_ns) - min(silent_ns) <= {limit.CUT_SPREAD_MS} * 1000000L"""
+
+
+def _is_cut_again(tables: Tables) -> bool:
+    """Whether a server ended enough connections after the same silence, while a Fetch waited."""
+    closed = {
+        conn: rest for conn, *rest in rows_of(tables["closed"], "conn_id", "close_ns", "server_ip", "server_port")
+    }
+    silences = defaultdict(list)
+    for conn_id, ts_ns, max_wait_ms in rows_of(tables["waiting"], "conn_id", "ts_ns", "max_wait_ms"):
+        close_ns, *server = closed.get(conn_id, (None,))
+        if close_ns is not None and limit.CUT_AFTER_MS * 1_000_000 <= close_ns - ts_ns < max_wait_ms * 1_000_000:
+            silences[tuple(server)].append(close_ns - ts_ns)
+    return any(map(_are_alike, map(sorted, silences.values())))
+
+
+def _are_alike(silences_ns: Sequence[int]) -> bool:
+    """Whether enough of these ascending times lie close together."""
+    last = silences_ns[limit.REFUSED_AGAIN - 1 :]
+    return any(b - a <= limit.CUT_SPREAD_MS * 1_000_000 for a, b in zip(silences_ns, last, strict=False))
 
 
 def _sentence(f: Facts) -> str:
@@ -66,10 +90,18 @@ RULE = Rule(
                 "waiting": Where(
                     REQUESTS, api_key=api_keys.FETCH, status="unanswered", max_wait_ms=at_least(limit.CUT_AFTER_MS)
                 ),
+                "closed": _CLOSED_BY_SERVER,
                 "closed_by_server": Groups(
-                    Where(CONNECTIONS, close_kind=_CLOSED), per=("server_ip",), having=count() >= limit.REFUSED_AGAIN
+                    _CLOSED_BY_SERVER, per=("server_ip",), having=count() >= limit.REFUSED_AGAIN
                 ),
             },
+            candidates=Candidates(
+                {
+                    "closed": _CLOSE,
+                    "waiting": ("conn_id", "ts_ns", "max_wait_ms"),
+                },
+                _is_cut_again,
+            ),
             query=_QUERY,
             subject=fact("server"),
             sentence=_sentence,

@@ -1,9 +1,10 @@
 """`fetches_not_held`: a server answers Fetch at once, without records, though it may wait for them."""
 
-from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import above, at_least, column, count, first_known
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import above, all_of, at_least, column, count, count_if, first_known
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
@@ -11,20 +12,22 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, duration, node
 from kafkascope_spark.stories.settings import setting
 
+_NO_RECORDS = Where(
+    REQUESTS,
+    first_known("n_records", "n_errors") < 1,
+    api_key=api_keys.FETCH,
+    status="ok",
+    n_errors=0,
+    max_wait_ms=at_least(limit.NOT_HELD_WAIT_MS),
+)
 _EMPTY = Groups(
-    Where(
-        REQUESTS,
-        column("broker_us") * float(limit.NOT_HELD_PART) < column("max_wait_ms") * 1e3,
-        first_known("n_records", "n_errors") < 1,
-        api_key=api_keys.FETCH,
-        status="ok",
-        n_errors=0,
-        max_wait_ms=at_least(limit.NOT_HELD_WAIT_MS),
-        min_bytes=above(0),
+    _NO_RECORDS.and_where(
+        column("broker_us") * float(limit.NOT_HELD_PART) < column("max_wait_ms") * 1e3, min_bytes=above(0)
     ),
     per=("conn_id",),
     having=count() >= limit.NOT_HELD,
 )
+_N_HELD = count_if(all_of(column("broker_us") >= column("max_wait_ms") * 1e3))
 # One finding per client and server. A broker answers a Fetch without records at once where it has errors, or sends the
 # consumer to another replica: these are left out, and so is who asks seldom. A broker also does so for a moment while
 # leaders move; it holds other Fetch requests of the capture.
@@ -53,6 +56,13 @@ where {NO_BROKER}
 group by client_instance_id, client_id, client_ip, software_name, o.server
 having count(*) >= {limit.NOT_HELD}
     and count(*) * cast(min(a.max_wait_ms) as double) >= (max(a.ts_ns) - min(a.ts_ns)) / 1e6 * {limit.NOT_HELD_PART}"""
+
+
+def _is_of_server_that_never_holds(tables: Tables) -> bool:
+    """Whether one of the connections is to a server that held no Fetch for as long as it allowed."""
+    server = {conn: tuple(ends) for conn, *ends in rows_of(tables["opened"], "conn_id", "server_ip", "server_port")}
+    held = {server.get(conn) for conn, n in rows_of(tables["held_on_connection"], "conn_id", str(_N_HELD)) if n}
+    return any(server.get(conn) not in held for (conn,) in rows_of(tables["empty_on_connection"], "conn_id"))
 
 
 def _sentence(f: Facts) -> str:
@@ -87,7 +97,19 @@ RULE = Rule(
     sources=("KIP-74", "org.apache.kafka.server.purgatory", "fetch.max.wait.ms of the consumer settings"),
     detectors=(
         Detector(
-            reads={"empty_on_connection": _EMPTY},
+            reads={
+                "empty_on_connection": _EMPTY,
+                "held_on_connection": Groups(_NO_RECORDS, per=("conn_id",), having=_N_HELD >= 0),
+                "opened": Where(CONNECTIONS),
+            },
+            candidates=Candidates(
+                {
+                    "empty_on_connection": ("conn_id",),
+                    "held_on_connection": ("conn_id", str(_N_HELD)),
+                    "opened": ("conn_id", "server_ip", "server_port"),
+                },
+                _is_of_server_that_never_holds,
+            ),
             query=_QUERY,
             subject=lambda f: client(f.client_id, f.client_ip),
             sentence=_sentence,

@@ -5,6 +5,8 @@ from collections.abc import Collection
 from itertools import permutations
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
@@ -61,6 +63,17 @@ select topic, cast(sum(to_offset - from_offset) as bigint) as n, min(first_ns) a
         1, 100) as evidence
 from again group by topic"""
 
+_PLACE_OF_BATCH = ["topic", "partition"]
+_BATCH = ["request_id", *_PLACE_OF_BATCH]
+"""Columns that identify a batch."""
+_ACCEPTED_BATCH = ("topic", "partition", "conn_id", "partition_offset", "n_records")
+_OF_GROUPS = {
+    "accepted_on": ("conn_id", "topic", "partition", *map(str, _SPAN)),
+    "sent_to": ("topic", "partition", str(_MOST_RECORDS)),
+    "nodes": ("conn_id", "node_id"),
+}
+"""Columns of groups that candidates need."""
+
 
 class _Accepted(NamedTuple):
     """Batches of a topic-partition that a node accepted: times of the first and last response, lowest and highest
@@ -73,15 +86,47 @@ class _Accepted(NamedTuple):
     highest: int
 
 
-def _offsets_are_given_again(tables: Tables) -> bool:
+def _may_be_given_again(tables: Tables) -> bool:
     """Whether a node may have assigned offsets of a topic-partition after another node had assigned higher ones."""
+    return bool(_places_given_again(tables))
+
+
+def _places_given_again(tables: Tables) -> set[tuple[str, int]]:
+    """Returns the topic-partitions of which the offsets that nodes assigned, and the times, overlap."""
     records = {(topic, at): n for topic, at, n in rows_of(tables["sent_to"], "topic", "partition", str(_MOST_RECORDS))}
-    return any(
-        later.last_ns > earlier.first_ns and later.lowest < earlier.highest + records[place]
+    return {
+        place
         for place, nodes in _accepted_by_node(tables).items()
         if place in records
         for earlier, later in permutations(nodes, 2)
-    )
+        if later.last_ns > earlier.first_ns and later.lowest < earlier.highest + records[place]
+    }
+
+
+def _are_given_again(tables: Tables) -> bool:
+    """Whether a batch got an offset that is lower than the end of a batch that another node had accepted before."""
+    nodes = defaultdict(set)
+    for conn_id, node_id in rows_of(tables["nodes"], "conn_id", "node_id"):
+        nodes[conn_id].add(node_id)
+    ends: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+    for topic, partition, conn_id, base, n in rows_of(_batches_in_order(tables), *_ACCEPTED_BATCH):
+        end_of = ends[topic, partition]
+        for node_id in nodes[conn_id]:
+            if base > 0 and any(base < end for other, end in end_of.items() if other != node_id):
+                return True
+            end_of[node_id] = max(end_of.get(node_id, 0), base + n)
+    return False
+
+
+def _batches_in_order(tables: Tables) -> pa.Table:
+    """Returns the accepted batches of the topic-partitions in question with their numbers of records, in the order of
+    the responses."""
+    accepted = tables["accepted_batches"]
+    places = [{"topic": topic, "partition": partition} for topic, partition in _places_given_again(tables)]
+    known = pa.Table.from_pylist(places, pa.schema([accepted.schema.field(name) for name in _PLACE_OF_BATCH]))
+    for other, names in ((known, _PLACE_OF_BATCH), (tables["sent_batches"], _BATCH)):
+        accepted = accepted.join(other, names, join_type="inner", use_threads=False)
+    return accepted.sort_by([("ts_ns", "ascending"), ("request_id", "ascending")])
 
 
 def _accepted_by_node(tables: Tables) -> dict[tuple[str, int], list[_Accepted]]:
@@ -146,12 +191,16 @@ RULE = Rule(
                 "nodes": Groups(Where(REQUESTS, api_name="Produce", node_id=NOT_NULL), per=("conn_id", "node_id")),
             },
             candidates=Candidates(
-                {
-                    "accepted_on": ("conn_id", "topic", "partition", *map(str, _SPAN)),
-                    "sent_to": ("topic", "partition", str(_MOST_RECORDS)),
-                    "nodes": ("conn_id", "node_id"),
-                },
-                _offsets_are_given_again,
+                _OF_GROUPS,
+                _may_be_given_again,
+                then=Candidates(
+                    {
+                        **_OF_GROUPS,
+                        "accepted_batches": (*_BATCH, "conn_id", "partition_offset", "ts_ns"),
+                        "sent_batches": (*_BATCH, "n_records"),
+                    },
+                    _are_given_again,
+                ),
             ),
             query=_QUERY,
             subject=lambda f: str(f.topic),

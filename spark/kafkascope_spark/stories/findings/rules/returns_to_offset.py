@@ -2,24 +2,31 @@
 processed."""
 
 import shlex
+from collections import defaultdict
 
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import NOT_NULL, above, total
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, above, at_least, total
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids, joined_lists, sorted_set
 from kafkascope_spark.stories.findings.wording import SECURED, client, listed, times
-from kafkascope_spark.stories.tables import PARTITION_FLOW
+from kafkascope_spark.stories.tables import CLIENTS, PARTITION_FLOW
 
 _IS_FETCH = f"api_key = {api_keys.FETCH}"
 _IS_LOOKUP = f"api_key = {api_keys.OFFSET_FETCH}"
 _PLACE = "group_id, topic, partition"
 _IN_ORDER = "order by ts_ns, request_id"
+_GROUP_PLACE = ("topic", "partition", "group_id")
+_FETCH = (*_GROUP_PLACE, "conn_id", "partition_offset", "ts_ns")
 _FETCHED_AGAIN = Groups(
     Where(PARTITION_FLOW, n_fetched_again=above(0), group_id=NOT_NULL),
-    per=("topic", "partition", "group_id"),
+    per=_GROUP_PLACE,
     having=total("n_fetched_again") >= limit.RETURNS,
 )
 # One finding per group, about the offset to which it returned most often. `positions`: the Fetch requests of the group
@@ -71,6 +78,36 @@ select group_id, if(size(array_distinct(flatten(collect_list(instances)))) = 1, 
     array_sort(array_distinct(flatten(collect_list(software_names)))) as software_names,
     if(max(last_ns - first_ns) >= {limit.SAME_OFFSET_MS}000000L, 'error', 'warning') as severity
 from offsets group by group_id"""
+
+
+def _goes_back(tables: Tables) -> bool:
+    """Whether a group fetched from the same offset often enough, each time after it had fetched beyond that."""
+    furthest, before = dict[tuple[str, int, str], int](), dict[tuple[str, int, str, str], int]()
+    returns_ns = defaultdict(list)
+    for topic, partition, group_id, conn_id, offset, ts_ns in rows_of(_fetches_in_order(tables), *_FETCH):
+        place, on_connection = (topic, partition, group_id), (topic, partition, group_id, conn_id)
+        if offset < furthest.get(place, 0) and before.get(on_connection) != offset:
+            returns_ns[place, offset].append(ts_ns)
+        furthest[place] = max(furthest.get(place, 0), offset)
+        before[on_connection] = offset
+    return any(
+        len(times_ns) >= limit.RETURNS and times_ns[-1] - times_ns[0] >= limit.RETURNS_MS * 1_000_000
+        for times_ns in returns_ns.values()
+    )
+
+
+def _fetches_in_order(tables: Tables) -> pa.Table:
+    """Returns the Fetch requests of the groups for topic-partitions of which they fetched records again."""
+    of_groups = [
+        {"conn_id": conn_id, "group_id": group_id}
+        for conn_ids, group_id in rows_of(tables["members"], "conn_ids", "group_id")
+        for conn_id in conn_ids or ()
+    ]
+    members = pa.Table.from_pylist(of_groups, pa.schema([("conn_id", pa.string()), ("group_id", pa.string())]))
+    fetches, again = tables["fetches"], tables["fetched_again"].select(_GROUP_PLACE)
+    for other, names in ((members, ["conn_id"]), (again, list(_GROUP_PLACE))):
+        fetches = fetches.join(other, names, join_type="inner", use_threads=False)
+    return fetches.sort_by([("ts_ns", "ascending"), ("request_id", "ascending")])
 
 
 def _place(f: Facts) -> str:
@@ -139,7 +176,19 @@ RULE = Rule(
     sources=("KIP-161", "KIP-298", "org.springframework.kafka.listener.DefaultErrorHandler"),
     detectors=(
         Detector(
-            reads={"fetched_again": _FETCHED_AGAIN},
+            reads={
+                "fetched_again": _FETCHED_AGAIN,
+                "members": Where(CLIENTS, group_id=NOT_NULL),
+                "fetches": Where(PARTITIONS, api_key=api_keys.FETCH, direction="request", partition_offset=at_least(0)),
+            },
+            candidates=Candidates(
+                {
+                    "fetched_again": _GROUP_PLACE,
+                    "members": ("conn_ids", "group_id"),
+                    "fetches": ("request_id", "ts_ns", "conn_id", "topic", "partition", "partition_offset"),
+                },
+                _goes_back,
+            ),
             query=_QUERY,
             subject=_place,
             sentence=_sentence,
