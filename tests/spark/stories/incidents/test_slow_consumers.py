@@ -8,6 +8,7 @@ from tests.spark.stories.incidents.conftest import NS, MakeRow, MakeStall, row_o
 
 from kafkascope_spark.stories.groups.table import DepartedMember, GroupMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.kinds.not_fetched import NOT_FETCHED
 from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
 from kafkascope_spark.stories.incidents.slow_groups import join_slow_members
@@ -103,6 +104,24 @@ def test_what_is_late_elsewhere_or_long_before_has_a_failure_of_its_own(
     (group_id,) = {row.group_id for row in slow.rebalances}
     elsewhere = list(late_polls([stall("consume", 22, 1, 15, 22, unasked_ms=6_000, group_id="another")]))
     before = list(late_polls([stall("consume", 22, 1, 2, 7, unasked_ms=4_000, group_id=group_id)]))
-    assert join_slow_members([slow], [*elsewhere, *before]) == [*elsewhere, *before]
+    assert set(join_slow_members([slow], [*elsewhere, *before])) == {*elsewhere, *before}
     assert not slow.late_members
     assert not slow.stalls
+
+
+def test_members_of_a_group_that_fetch_late_together_are_one_failure(stall: MakeStall) -> None:
+    """Recorded: two librdkafka consumers whose application takes 0.35 s for a record; neither left the group."""
+    both = [stall("consume", host, 1, 10 + host % 2, 30, unasked_ms=9_000, group_id="app") for host in (21, 22)]
+    both.append(stall("consume", 23, 1, 12, 30, unasked_ms=9_000, group_id="another"))
+    (app, another) = join_slow_members([], late_polls(both))
+    assert (app.subject, app.late_members) == ("client-22 (10.0.0.22)", ["client-21 (10.0.0.21)"])
+    assert app.hosts == {"10.0.0.21", "10.0.0.22"}
+    assert "; client-21 (10.0.0.21) of that group fetched late, too" in app.kind.sentence(app, Times(0))
+    assert not another.late_members
+
+
+def test_members_that_only_left_partitions_out_do_not_make_another_one_slow(stall: MakeStall) -> None:
+    left_out = list(late_polls([stall("consume", 21, 1, 10, 30, unasked_ms=9_000, group_id="app")]))
+    left_out[0].kind = NOT_FETCHED
+    others = list(late_polls([stall("consume", 22, 1, 40, 50, unasked_ms=9_000, group_id="app")]))
+    assert len(join_slow_members([], [*left_out, *others])) == 2

@@ -183,6 +183,7 @@ def _may_be_one(host: InstanceCandidate, candidate: InstanceCandidate) -> bool:
         or candidate.is_coordinator_connection_of(host)
         or candidate.lacks_bootstrap
         or candidate.reads_on_behalf_of(host)
+        or host.is_given_up_beside(candidate)
     ):
         return True
     mine, others = host.final_end, candidate.final_end

@@ -121,6 +121,17 @@ class InstanceCandidate:
             return False
         return connection.begin_ns <= self.last_ns and api_keys.API_VERSIONS in connection.apis
 
+    def is_given_up_beside(self, other: "InstanceCandidate") -> bool:
+        """Whether this candidate did the handshake alone, and was closed together with a bootstrap connection of the
+        other one: librdkafka connects to the next bootstrap server if the first ones do not respond at once, and closes
+        all of them when it has the addresses of the brokers."""
+        if not self.all_closed or not self.apis <= api_keys.HANDSHAKE_APIS:
+            return False
+        return any(
+            closed_by_client(c) and c.apis <= BOOTSTRAP_APIS and abs(end_of(c) - self.last_ns) <= TOGETHER_NS
+            for c in other.connections
+        )
+
     def is_coordinator_connection_of(self, other: "InstanceCandidate") -> bool:
         """Whether this candidate has a member's requests and no Fetch, and the other has Fetch, the FindCoordinator of
         that group and no request of a member: librdkafka keeps a separate connection to its coordinator."""

@@ -18,6 +18,7 @@ LEAST_ALIKE = 3
 _NOTHING_TO_DO = "wait_why = 'no_records' or step = 'first_produce'"
 _OWN_US = f"if(broker_why in ('rebalance', 'long_poll'), 0, duration_us) + if({_NOTHING_TO_DO}, 0, wait_us)"
 # One finding per start that became ready. Steps are those on the critical path, with all attempts of a step together.
+# Brokers connect to each other when they have something to say, however long they have been running.
 _QUERY = f"""
 with usual as (
     select expected_sequence, cast(percentile(total_ms, 0.5) * 1000000 as bigint) as usual_ns, count(*) as n_alike
@@ -49,7 +50,7 @@ select s.client_instance_id, client_id, client_ip, total_ms, start_ns as first_n
     array_union(ids, s.evidence) as evidence
 from slow_starts s join ranked on s.startup_id = ranked.startup_id
 left join usual on s.expected_sequence = usual.expected_sequence
-join clients c on s.client_instance_id = c.client_instance_id"""
+join clients c on s.client_instance_id = c.client_instance_id and c.kind <> 'broker'"""
 
 
 def _sentence(f: Facts) -> str:

@@ -19,16 +19,17 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
+    others = f"; {listed(failure.late_members)} of that group fetched late, too" if failure.late_members else ""
     if not failure.rebalances:
         or_stopped = "" if failure.end_ns is not None else ", or its process is stopped"
         return (
             f"{failure.subject} fetched late {times.of(failure)}: for most of the time in which records waited, no "
-            f"Fetch for them was in flight, as when the application works for long between two polls{or_stopped}"
+            "Fetch for them was in flight, as when the application works for long between two "
+            f"polls{or_stopped}{others}"
         )
     groups = listed(sorted({row.group_id for row in failure.rebalances}))
     n = len(failure.rebalances)
     again = "and joined it again" if failure.end_ns is not None else "and did not join it again"
-    others = f"; {listed(failure.late_members)} of that group fetched late, too" if failure.late_members else ""
     return (
         f"{failure.subject} took longer between two polls than max.poll.interval.ms or its equivalent allows, "
         f"{times.of(failure)}: it left group {groups}{'' if n == 1 else f' {n} times'} {again}, and each time the "

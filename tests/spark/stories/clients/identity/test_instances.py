@@ -406,3 +406,19 @@ def test_the_last_request_of_an_idle_client_is_no_copy(connection: Make) -> None
     goes_on = silent(connection, "goes on", 5_900, ids, 39_600, close_ns=60_000 * MS)
     assert goes_on.left_in_buffer is None
     assert silent(connection, "closed", 5_900, ids, 39_600, close_kind="fin_client").left_in_buffer is None
+
+
+@pytest.mark.parametrize(("until", "one"), [(123, True), (180, False)])
+def test_bootstrap_servers_that_did_not_respond_at_once_are_given_up_together(
+    connection: Make, until: int, one: bool
+) -> None:
+    """Recorded of librdkafka on a loaded machine: the third bootstrap server told it the brokers."""
+    handshake = {"apis": {API_VERSIONS}, **LIBRDKAFKA}
+    first = connection("first", 10, 130, server="10.0.0.1:9092", **handshake)
+    second = connection("second", 62, 130, server="10.0.0.2:9092", node_id=2, **handshake)
+    third = connection("third", 115, until, server="10.0.0.3:9092", node_id=3, first_api=METADATA, **LIBRDKAFKA)
+    third.apis = {API_VERSIONS, METADATA, FIND_COORDINATOR}
+    works = {"apis": {API_VERSIONS, FETCH}, "fetch_span": (230 * MS, 50_000 * MS), **LIBRDKAFKA}
+    fetches = connection("fetches", 223, 53_602, server="10.0.0.3:9092", node_id=3, **works)
+    found = names([first, second, third, fetches])
+    assert (frozenset(["first", "second", "third", "fetches"]) in found) is one
