@@ -24,6 +24,7 @@ from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.tool_version import tool_version
+from kafkascope_analyzer.memory.free_memory import give_back
 from kafkascope_analyzer.memory.limits import Limits, limits_within
 from kafkascope_analyzer.read.captures import captures_table, manifest_entry
 from kafkascope_analyzer.read.open_reading import Inputs
@@ -203,7 +204,9 @@ def _learn(run: _Run, engine: Engine, scanned: Scanned) -> Learned:
     spans = [span for capture in scanned.captures for span in capture.spans]
     saved = run.new.spill if run.options.append else None
     names = _names(run, scanned.captures)
-    return learn(spills, names, engine.run, spans, scanned.network_times, saved)
+    learned = learn(spills, names, engine.run, spans, scanned.network_times, saved)
+    give_back()
+    return learned
 
 
 def _write(run: _Run, table: Table, content: pa.Table) -> int:

@@ -3,9 +3,9 @@ bytes.
 
 Without that option a process stays below DEFAULT_BYTES for a capture of any size. BASE_BYTES are reserved for memory
 that does not depend on these sizes: Python, Arrow and compiled kernels (some 250 MB), and facts about connections (some
-1 kB each in the second pass). The rest is divided in fixed proportions, so that the data of a block at each stage
-(segments, streams, frames, columns, rows not written yet) fits. Results do not depend on it, unless a limit is reached
-that the manifest names.
+1.6 kB each in the first pass; 4 kB in the second, which takes at most worker.GROUP_CONNECTIONS at a time). The rest is
+divided in fixed proportions, so that the data of a block at each stage (segments, streams, frames, columns, rows not
+written yet) fits. Results do not depend on it, unless a limit is reached that the manifest names.
 """
 
 import re

@@ -15,6 +15,8 @@ from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.dataset.limits_hit import CLUSTERS, PARTITION_FLOW
 from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.memory.free_memory import stay_below
+from kafkascope_analyzer.memory.limits import KEPT_BYTES
 from kafkascope_analyzer.resolve.cluster.learn import learn_cluster, note_answers
 from kafkascope_analyzer.resolve.cluster.membership import ClusterName, Membership, find_clusters
 from kafkascope_analyzer.resolve.cluster.split_spill import split_spill
@@ -87,6 +89,7 @@ def learn(
     note_answers(spills, names)
     uncovered = uncovered_of_spills(files, spills)
     membership = find_clusters(spills, names)
+    stay_below(KEPT_BYTES)
     if len(membership.clusters) != 1:
         if saved is not None:
             (saved / SAVED_SERVERS).unlink(missing_ok=True)
@@ -95,6 +98,7 @@ def learn(
     found = []
     for named, parts in zip(membership.clusters, _divided(membership), strict=True):
         cluster = learn_cluster(list(parts.values()), names)
+        stay_below(KEPT_BYTES)
         shared = gather_shared_facts(list(parts.values()), cluster, run, uncovered, saved)
         found.append(ClusterFacts(named, parts, cluster, replace(shared, network_times=network_times)))
     return Learned(membership, found, uncovered)

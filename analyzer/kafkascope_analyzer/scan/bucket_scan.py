@@ -127,7 +127,7 @@ class BucketScan:
     ) -> None:
         self._spill = spill
         self._detail = detail
-        self._messages = messages
+        self.messages = messages
         self._limits = limits or Limits()
         self.tcp = TcpStreams(*share, waiting_limit=self._limits.waiting_bytes)
         self._key_log = KeyLog() if key_log is None else key_log
@@ -164,12 +164,14 @@ class BucketScan:
         self._take(streams, self._exchanges.push(streams, self))
 
     def finish(self) -> dict[str, int]:
-        """Ends the scan: gives up open requests and frames, and spills all rows. Returns rows per message table;
-        `close` writes those that are not written yet.
+        """Ends the scan: gives up open requests and frames, and spills all rows. Returns rows per message table; the
+        last ones are written when `messages` is closed.
         """
         streams = self.tcp.finish()
         self._open_connections()
         self._take(streams, self._exchanges.finish(streams, self, self.tcp.connections["close_ts_ns"] > 0))
+        for spans in self.tcp.open_spans():
+            spill_spans(self._spill, spans)
         sides = self.tcp.sides
         self.tcp.connections["close_kind"] = self.tcp.close_kinds()
         self._spill_undecoded(overhead_rows(self.tcp.connections, self._exchanges.tls.overhead))
@@ -185,7 +187,7 @@ class BucketScan:
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
         self.ledger.undecoded_bytes = int(self._undecoded.rows.sum())
-        return dict(self._n_messages + Counter(self._messages.rows()))
+        return dict(self._n_messages + Counter(self.messages.rows()))
 
     def _connections(self, part: slice) -> pa.Table:
         """Returns some connections as rows for the second pass."""
@@ -207,14 +209,14 @@ class BucketScan:
     def begin_end(self, messages: MessageWriters) -> None:
         """Ends all files, and notes the connections, topics and offsets in them. Rows that `finish` writes go into
         files of their own, and messages into those of `messages`."""
-        self._messages.close()
+        self.messages.close()
         self._spill.close()
         for named in named_in_part(self._spill.directory, self._spill.part):
             self._spill.gather(NAMED, named)
         self._gather_facts(OFFSETS, offsets_in_part(self._spill.directory, self._spill.part))
         self._spill.begin_end()
-        self._n_messages += Counter(self._messages.rows())
-        self._messages = messages
+        self._n_messages += Counter(self.messages.rows())
+        self.messages = messages
 
     def state(self) -> dict[str, Any]:
         """Returns the state of open connections, to be saved, without the spill and the messages."""
@@ -227,10 +229,6 @@ class BucketScan:
         self._exchanges.tls.unlock(self._key_log)
         self._spill.n_rows = state["n_rows"]
         self.conn_ids = id_texts(self._ids.rows)
-
-    def close(self) -> None:
-        """Ends the files of the message tables."""
-        self._messages.close()
 
     def limits_hit(self) -> dict[str, int]:
         """Returns how much was left out or given up at each limit, by the names of hit_limits."""
@@ -335,7 +333,7 @@ class BucketScan:
             "conn_id": self.conn_ids.take(pa.array(conn)),
             "ts_ns": pa.array(np.ascontiguousarray(messages.frames["ts_ns"])),
         }
-        self._messages.write(messages.columns, keys)
+        self.messages.write(messages.columns, keys)
 
     def _spill_topology(self, facts: pa.Table) -> None:
         """Spills facts about clusters that are new. Facts about different clusters are kept apart; where no cluster id

@@ -192,6 +192,12 @@ def remove_spilled(directory: Path, names: Collection[str]) -> None:
         path.unlink()
 
 
+def move_table(directory: Path, name: str, other: Path) -> None:
+    """Moves the files of a table to another directory."""
+    for path in _files(directory, name):
+        path.rename(other / path.name)
+
+
 def next_part(directory: Path) -> int:
     """Returns the number of the part after the existing ones."""
     return max(map(_part_of, directory.glob("*.arrow")), default=-1) + 1

@@ -1,14 +1,17 @@
 """The unit of parallel work: one bucket of the connections of all captures."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+
+import numpy as np
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES
 from kafkascope_analyzer.memory.free_memory import give_back, stay_below
 from kafkascope_analyzer.read.key_logs import read_key_logs
 from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_analyzer.resolve.cluster.split_spill import divide_spill
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import open_part
 from kafkascope_analyzer.scan.bucket_scan import BucketScan
@@ -21,6 +24,9 @@ from kafkascope_parsers.tls import KeyLog, ResumedSessions, session_messages
 
 SAVED_SCAN = "scan.state"
 """The name of the file of a scan's state in its spill."""
+GROUP_CONNECTIONS = 1 << 15
+"""Most connections whose facts the second pass holds at a time, some 4 kB each. The spill of a bucket with more is
+divided, unless its scan continues with later captures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +46,21 @@ class ScanJob:
 @dataclass(frozen=True, slots=True)
 class BucketResult:
     """The result of a scan: rows per message table, the bucket's part of the byte ledger, how much was left out at
-    limits, and the buckets to finish: the job's own, and one more for each further capture point.
+    limits, the job's bucket, and, for it and each further capture point, the number of groups of connections into which
+    its bucket is divided.
     """
 
     message_rows: dict[str, int]
     ledger: dict[str, int]
     limits_hit: dict[str, int]
-    buckets: list[Bucket]
+    bucket: Bucket
+    n_groups: Sequence[int]
+
+    @property
+    def buckets(self) -> list[Bucket]:
+        """The buckets to finish."""
+        series = self.bucket.of_series(len(self.n_groups))
+        return [group for bucket, n in zip(series, self.n_groups, strict=True) for group in bucket.groups(n)]
 
 
 class BucketScans:
@@ -59,6 +73,7 @@ class BucketScans:
         self._key_log = read_key_logs(job.key_logs) if key_log is None else key_log
         self._resumed = ResumedSessions(self._key_log)
         self._scans: list[tuple[Bucket, BucketScan]] = []
+        self._open_messages: list[MessageWriters] = []
         self._scan(0)
         while (job.bucket.of_series(len(self._scans) + 1)[-1].spill / SAVED_SCAN).exists():
             self._scan(len(self._scans))
@@ -86,19 +101,35 @@ class BucketScans:
         rows: Counter[str] = Counter()
         ledger: Counter[str] = Counter()
         hit: Counter[str] = Counter()
+        n_connections: list[int] = []
         for bucket, scan in self._scans:
             if self._job.keeps_state:
                 _save(bucket, scan)
             rows.update(scan.finish())
             ledger.update(asdict(scan.ledger))
             hit.update(scan.limits_hit())
-        return BucketResult(dict(rows), dict(ledger), dict(hit), [bucket for bucket, _ in self._scans])
+            n_connections.append(len(scan.conn_ids))
+            self._open_messages.append(scan.messages)
+        del scan
+        self._scans = []  # they hold some 1 kB a connection
+        return BucketResult(dict(rows), dict(ledger), dict(hit), self._job.bucket, self._divided(n_connections))
+
+    def _divided(self, n_connections: Sequence[int]) -> list[int]:
+        """Divides the spills of buckets with many connections. Returns the number of groups of each bucket."""
+        found = []
+        for bucket, n in zip(self._job.bucket.of_series(len(n_connections)), n_connections, strict=True):
+            n_groups = 1 if self._job.keeps_state else max(-(-n // GROUP_CONNECTIONS), 1)
+            if n_groups > 1:
+                give_back()
+                divide_spill(bucket.spill, np.arange(n) * n_groups // n)
+            found.append(n_groups)
+        return found
 
     def close(self) -> None:
-        """Writes the rest of the message tables, which nobody waits for, and releases the scans."""
-        for _, scan in self._scans:
-            scan.close()
-        self._scans = []
+        """Writes the rest of the message tables, which nobody waits for."""
+        for messages in self._open_messages:
+            messages.close()
+        self._open_messages = []
         give_back()
 
     def _scan(self, series: int) -> BucketScan:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.row_copies import copy_rows
-from kafkascope_parsers.tcp.spans import ACK_TIMES, LIVENESS
-from kafkascope_parsers.tcp.state import CONNECTION, SIDE, Tables
+from kafkascope_parsers.tcp.state import Tables
 
 _BUCKET_BITS = np.uint64(40)
 
@@ -120,16 +119,21 @@ def rehash(old: NDArray[np.int64], new: NDArray[np.int64], sides: NDArray[np.voi
         new[np.int64(slot)] = c
 
 
-def grown(t: Tables) -> Tables:
-    """The tables with twice the room."""
-    n = len(t.connections)
+ROWS_OF_CONNECTIONS = ("connections", "sides", "liveness", "ack_times")
+"""Tables that have rows for each connection."""
+
+
+def grown(t: Tables, name: str) -> Tables:
+    """The tables, of which one of ROWS_OF_CONNECTIONS has twice the room. The caller replaces one after the other, so
+    that not all of them are in memory twice."""
+    rows = getattr(t, name)
+    more = np.zeros(2 * len(rows), rows.dtype)
+    copy_rows(more, rows)
+    return t._replace(**{name: more})
+
+
+def with_more_slots(t: Tables) -> Tables:
+    """The tables with twice as many slots."""
     slots = np.full(2 * len(t.slots), -1, np.int64)
-    connections, sides = np.zeros(2 * n, CONNECTION), np.zeros(4 * n, SIDE)
-    copy_rows(connections, t.connections)
-    copy_rows(sides, t.sides)
-    liveness = np.zeros(8 * n, LIVENESS)
-    copy_rows(liveness, t.liveness)
-    ack_times = np.zeros(4 * n, ACK_TIMES)
-    copy_rows(ack_times, t.ack_times)
-    rehash(t.slots, slots, sides[: 2 * int(t.n["connections"][0])])
-    return t._replace(slots=slots, connections=connections, sides=sides, liveness=liveness, ack_times=ack_times)
+    rehash(t.slots, slots, t.sides[: 2 * int(t.n["connections"][0])])
+    return t._replace(slots=slots)

@@ -1,5 +1,7 @@
 """Makes streams from segments, block after block: calls the kernels, and keeps what they need of earlier blocks."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,7 @@ from kafkascope_parsers.link.segments import SegmentArrays, Segments
 from kafkascope_parsers.row_copies import copy_rows
 from kafkascope_parsers.tcp.assemble import Assembler
 from kafkascope_parsers.tcp.first_copies import keep_first_copies
-from kafkascope_parsers.tcp.flows import grown
+from kafkascope_parsers.tcp.flows import ROWS_OF_CONNECTIONS, grown, with_more_slots
 from kafkascope_parsers.tcp.spans import SPAN, open_spans
 from kafkascope_parsers.tcp.state import (
     CHUNK,
@@ -28,14 +30,16 @@ from kafkascope_parsers.tcp.track import take_segments
 from kafkascope_parsers.tcp.waiting import Work, finish_waiting, keep_waiting
 
 _NOTHING = np.empty(0, np.uint8)
+_CONNECTIONS_AT_A_TIME = 1 << 13
+"""Connections whose open spans are gathered at a time: some 1 kB each."""
 
 
 class TcpStreams:
     """All connections of one bucket of flows. `push` every block of a capture, then `finish`.
 
     After each push, `connections` and `sides` hold all connections so far, `events` the events of the block, and
-    `spans` the runs, waits and slices that ended in it (after `finish` those that were left). The bytes of the streams
-    are valid until the next push, so copy those that are needed longer.
+    `spans` the runs, waits and slices that ended in it; `open_spans` has those that are left after `finish`. The bytes
+    of the streams are valid until the next push, so copy those that are needed longer.
 
     waiting_limit: bytes that wait behind holes, of all directions together.
     """
@@ -112,15 +116,24 @@ class TcpStreams:
         chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")]
         self._copy_rows = self._copy_rows[:0]
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
-        n_connections = self._n("connections")
-        self.spans = open_spans(self._tables.liveness[: 4 * n_connections], self._tables.ack_times[: 2 * n_connections])
+        self.spans = self.spans[:0]
         account_for_ends(self.sides)
         return streams
+
+    def open_spans(self) -> Iterator[NDArray[np.void]]:
+        """Yields the runs, waits and slices that have not ended at the end of the capture, some connections at a
+        time."""
+        t, n = self._tables, self._n("connections")
+        for first in range(0, n, _CONNECTIONS_AT_A_TIME):
+            end = min(first + _CONNECTIONS_AT_A_TIME, n)
+            yield open_spans(t.liveness[4 * first : 4 * end], t.ack_times[2 * first : 2 * end], 2 * first)
 
     def _with_room(self, taken: Taken) -> Taken:
         """More room in all tables for which the kernel may have stopped."""
         if self._n("connections") >= len(self._tables.connections):
-            self._tables = grown(self._tables)
+            self._tables = with_more_slots(self._tables)
+            for name in ROWS_OF_CONNECTIONS:
+                self._tables = grown(self._tables, name)
         self._tables = with_parts(self._tables)
         return with_room(taken, self._tables.n)
 

@@ -114,9 +114,9 @@ least_ns, most_ns   of a slice, see ACK_TIMES
 """
 
 
-def open_spans(liveness: NDArray[np.void], ack_times: NDArray[np.void]) -> NDArray[np.void]:
+def open_spans(liveness: NDArray[np.void], ack_times: NDArray[np.void], direction: int) -> NDArray[np.void]:
     """The runs and waits that are open at the end of the capture, by direction, layer and kind, and the last slice of
-    each direction. liveness: LIVENESS; ack_times: ACK_TIMES."""
+    each direction. liveness: LIVENESS; ack_times: ACK_TIMES; direction: that of the first rows."""
     rows = np.arange(len(liveness))
     parts = []
     for kind, packet, first, last in (
@@ -131,7 +131,9 @@ def open_spans(liveness: NDArray[np.void], ack_times: NDArray[np.void]) -> NDArr
             spans[f"first_{unit}"], spans[f"last_{unit}"] = chosen[f"{first}_{unit}"], chosen[f"{last}_{unit}"]
         spans["n_quick"] = chosen["n_quick"] if kind == WAIT else 0
         parts.append(spans)
-    return np.concatenate([*parts, _last_slices(ack_times)])
+    spans = np.concatenate([*parts, _last_slices(ack_times)])
+    spans["direction"] += direction
+    return spans
 
 
 def _last_slices(ack_times: NDArray[np.void]) -> NDArray[np.void]:

@@ -134,16 +134,17 @@ class SparkEngine:
         self._stage("learning the cluster")
         results = []
         for job, report in zip(jobs, sorted(self._reports, key=lambda each: each.bucket), strict=True):
-            buckets = job.bucket.of_series(report.n_series)
+            counts = report.message_rows, report.ledger, report.limits_hit
+            result = BucketResult(*counts, job.bucket, report.n_groups)
             files = (report.spill | report.states).items()
             fetch(self._run.storage, ((at, name) for name, at in files), job.bucket.spill.parent)
-            for bucket in buckets:
+            for bucket in result.buckets:
                 bucket.spill.mkdir(parents=True, exist_ok=True)
-            results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
+            results.append(result)
             names = message_names(report.files, self._run.run_id)
             self._spill = job.bucket.spill.parent
             self._places |= report.spill
-            self._jobs.append(FinishJob(buckets, {}, names))
+            self._jobs.append(FinishJob(result.buckets, {}, names))
         return Scanned(captures, limits_hit_below_tcp(captures), results, network_times)
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:

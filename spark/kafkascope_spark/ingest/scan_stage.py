@@ -39,8 +39,8 @@ class ScanReport:
     """Results of a task for a bucket.
 
     message_rows, ledger, limits_hit: see BucketResult. spill: path in the dataset's storage of each file of the spill,
-    by its path in a local spill folder; states: the same for the saved states of the scans, if they are kept; n_series:
-    number of capture points; files: files of the message tables.
+    by its path in a local spill folder; states: the same for the saved states of the scans, if they are kept; n_groups:
+    see BucketResult; files: files of the message tables.
     """
 
     bucket: int
@@ -49,7 +49,7 @@ class ScanReport:
     limits_hit: dict[str, int] = field(default_factory=dict)
     spill: dict[str, str] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
-    n_series: int = 0
+    n_groups: Sequence[int] = ()
     files: Files = field(default_factory=dict)
 
 
@@ -106,7 +106,7 @@ def _scanned(run: TaskRun, bucket: int, blocks: Blocks, reading: tuple[KeyLog, i
             result.limits_hit,
             move_spill(run, folder / SPILL, folders, SPILLED_ROWS),
             move_spill(run, folder / SPILL, folders, SAVED_SCAN),
-            len(result.buckets),
+            result.n_groups,
             move_tables(run, folder / TABLES),
         )
 

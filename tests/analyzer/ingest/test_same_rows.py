@@ -105,6 +105,26 @@ def test_jobs_and_blocks_change_nothing(dataset_with, fixtures_captures, ingeste
         assert (other_ledger, other_counts) == (ledger, counts)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "jobs", "group_connections"),
+    [("late_reports", 1, 2), ("groups", 2, 15), ("path_cut", 1, 20), ("dns", 1, 8)],
+)
+def test_groups_of_connections_change_nothing(
+    dataset_with, fixtures_captures, ingested, monkeypatch, name, jobs, group_connections
+):
+    """The second pass over a bucket with many connections takes some of them at a time; here it takes a few."""
+    whole, ledger, counts = rows_of(ingested(fixtures_captures / CAPTURES[name], RecordDetail.BATCHES))
+    assert len(whole["connections"]) > jobs * group_connections
+    monkeypatch.setattr("kafkascope_analyzer.workers.worker.GROUP_CONNECTIONS", group_connections)
+    divided = dataset_with(name, jobs, small(1 << 20))
+    assert {path.name[:7] for path in (divided / "connections").rglob("*.parquet")} >= {"part-g0", "part-g1"}
+    rows, other_ledger, other_counts = rows_of(divided)
+    for table in whole:
+        assert rows[table] == whole[table], table
+    assert (other_ledger, other_counts) == (ledger, counts)
+
+
 @pytest.mark.parametrize("block_bytes", [4 << 10, 64 << 10])
 def test_late_reports_of_leaders_contradict_no_advertised_address(dataset_with, block_bytes):
     """Every Metadata response says that node 1 is 10.77.0.11:9092, the server of all connections (tshark). Leaders of

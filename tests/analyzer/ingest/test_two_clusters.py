@@ -42,6 +42,21 @@ def test_every_table_holds_the_rows_of_both(
 
 
 @pytest.mark.slow
+def test_groups_of_connections_are_divided_by_cluster(
+    t: ModuleType, ingested: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = FIXTURES / "zk_lost_broker.pcap.zst"
+    original = ingested(capture)
+    ids = t.cluster_ids_of(original)
+    n = len(t.table_rows(original, "connections"))
+    monkeypatch.setattr("kafkascope_analyzer.workers.worker.GROUP_CONNECTIONS", n)
+    ingest([t.write_pair(capture, tmp_path / "pair.pcap", ids)], tmp_path / "pair", IngestOptions(jobs=1))
+    files = {path.name[:10] for path in (tmp_path / "pair" / "connections").rglob("*.parquet")}
+    assert files == {f"part-c{cluster}-g{group}" for cluster in (0, 1) for group in (0, 1)}
+    assert t.differences(original, tmp_path / "pair", ids) == []
+
+
+@pytest.mark.slow
 def test_clients_that_talk_to_both_have_rows_in_both(
     t: ModuleType, ingested: Callable[..., Path], tmp_path: Path
 ) -> None:

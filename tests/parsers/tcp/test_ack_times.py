@@ -17,7 +17,7 @@ def slices_of(wire, packets, block=1000):
         tcp.push(*wire.segments(packets[first : first + block], first + 1))
         found.append(tcp.spans)
     tcp.finish()
-    rows = [row for row in np.concatenate([*found, tcp.spans]) if row["kind"] == ACKED]
+    rows = [row for row in np.concatenate([*found, *tcp.open_spans()]) if row["kind"] == ACKED]
     names = ("direction", "first_packet", "last_packet", "n_quick")
     return sorted((*(int(r[n]) for n in names), int(r["least_ns"]) // MS, int(r["most_ns"]) // MS) for r in rows)
 

@@ -21,7 +21,7 @@ def rows_of(wire, packets, block=1000):
         tcp.push(*wire.segments(packets[first : first + block], first + 1))
         found.append(tcp.spans)
     tcp.finish()
-    spans = np.concatenate([*found, tcp.spans])
+    spans = np.concatenate([*found, *tcp.open_spans()])
     return spans[spans["kind"] != ACKED]
 
 

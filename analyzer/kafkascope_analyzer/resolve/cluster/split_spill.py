@@ -1,10 +1,11 @@
-"""Divides a bucket's spill by cluster, so that everything that is learned and written belongs to one cluster.
+"""Divides a bucket's spill: by cluster, so that everything that is learned and written belongs to one cluster, and into
+groups of connections where a bucket has many, so that the second pass over it does not hold facts about all of them.
 
-A capture of one cluster is not divided. Connections are renumbered in each cluster, in their order.
+A capture of one cluster with few connections is not divided. Connections are renumbered in each part, in their order.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,22 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, SERVED
-from kafkascope_analyzer.scan.cluster_ids import CLUSTER_IDS
 from kafkascope_analyzer.scan.offsets_in_parts import OFFSETS
 from kafkascope_analyzer.scan.record_batches import RECORD_SETS, read_record_sets, spill_record_sets
-from kafkascope_analyzer.scan.spill import Spill, read_spill, spilled_batches, spilled_parts, spilled_tables
+from kafkascope_analyzer.scan.spill import (
+    Spill,
+    move_table,
+    read_spill,
+    remove_spilled,
+    spilled_batches,
+    spilled_parts,
+    spilled_tables,
+)
 
 Ints = NDArray[np.int64]
-_NOT_DIVIDED = frozenset({DNS.name, CLUSTER_IDS, BLOCK_ENDS, OFFSETS, *RECORD_SETS})
-"""Tables without a connection, tables that are not needed after this step, and tables that are divided differently."""
+_NOT_DIVIDED = frozenset({DNS.name, BLOCK_ENDS, OFFSETS, *RECORD_SETS})
+"""Tables without a connection, a table that is not needed where spills are divided, and tables that are divided
+differently."""
 
 
 def cluster_spill(directory: Path, number: int) -> Path:
@@ -28,18 +37,34 @@ def cluster_spill(directory: Path, number: int) -> Path:
     return directory.with_name(f"{directory.name}.cluster-{number}")
 
 
+def group_spill(directory: Path, number: int) -> Path:
+    """Returns the directory of the spill of one group of connections, beside the bucket's own."""
+    return directory.with_name(f"{directory.name}.group-{number}")
+
+
 def split_spill(directory: Path, of_connection: Ints) -> dict[int, Path]:
     """Writes the spill of each cluster that has connections of the bucket beside the bucket's own. of_connection: the
     number of the cluster of each connection. Returns the directories by the number of the cluster."""
-    return _Split(directory, of_connection).write()
+    numbers = np.unique(of_connection).tolist()
+    return _Split(directory, of_connection, {number: cluster_spill(directory, number) for number in numbers}).write()
+
+
+def divide_spill(directory: Path, of_connection: Ints) -> None:
+    """Writes the spill of each group of connections beside the bucket's own, and removes that. of_connection: the
+    number of the group of each connection, from 0. DNS look-ups, which belong to no connection, go to the first."""
+    numbers = range(int(of_connection.max()) + 1)
+    spills = _Split(directory, of_connection, {number: group_spill(directory, number) for number in numbers}).write()
+    move_table(directory, DNS.name, spills[0])
+    remove_spilled(directory, spilled_tables(directory))
 
 
 class _Split:
-    """The spills of the clusters, which have the same parts as the bucket's own spill."""
+    """The spills of the clusters or groups, which have the same parts as the bucket's own spill."""
 
-    def __init__(self, directory: Path, of_connection: Ints) -> None:
+    def __init__(self, directory: Path, of_connection: Ints, places: Mapping[int, Path]) -> None:
+        """places: the directory of each cluster or group, by its number."""
         self._directory, self._of_connection = directory, of_connection
-        self._spills = {number: Spill(cluster_spill(directory, number)) for number in np.unique(of_connection).tolist()}
+        self._spills = {number: Spill(place) for number, place in places.items()}
         self._n_read = Counter[str]()
         self._new_number = np.zeros(len(of_connection), np.int64)
         for number in self._spills:
@@ -66,11 +91,15 @@ class _Split:
             for name in names:
                 if name != "connections" and name not in _NOT_DIVIDED:
                     self._divide(name, part)
+                    self._close()  # of each table, all spills hold rows that are not written yet
             self._divide_record_sets(part)
             self._divide_block_ends(part)
+        self._close()
+        return {number: spill.directory for number, spill in self._spills.items()}
+
+    def _close(self) -> None:
         for spill in self._spills.values():
             spill.close()
-        return {number: spill.directory for number, spill in self._spills.items()}
 
     def _divide(self, name: str, part: int) -> None:
         for rows in spilled_batches(self._directory, name, part=part):
@@ -85,7 +114,7 @@ class _Split:
                 }
 
     def _chosen(self, rows: pa.Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yields each cluster with the mask of its rows."""
+        """Yields each cluster or group with the mask of its rows."""
         numbers = self._of_connection[rows["conn"].to_numpy()]
         for number in np.unique(numbers).tolist():
             yield number, numbers == number

@@ -218,8 +218,8 @@ def doublings_of(cells: Cells, usual: Ints, slices: Slices) -> tuple[list[Floats
         known = np.flatnonzero(compared != NONE)
         place = each.subject[known] * slices.n + each.slice[known]
         np.add.at(counts, (place, ratio[known]), each.n[known].astype(np.int32))
-    total = counts.sum(1)
-    below = np.cumsum(counts, 1, dtype=np.int32)
+    below = np.cumsum(counts, 1, out=counts)  # in place: this is the largest array that is held between the passes
+    total = below[:, -1].astype(np.int64)
     found = []
     for level in _LEVELS:
         at = (below >= level.share * np.maximum(total, 1)[:, None]).argmax(1)

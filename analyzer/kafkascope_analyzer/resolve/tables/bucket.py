@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.tables.events import KIND_FOLDER, ORDER_IN_FILE
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.dataset.writer_set import WriterSet
 from kafkascope_analyzer.memory.limits import Limits
-from kafkascope_analyzer.resolve.cluster.split_spill import cluster_spill
+from kafkascope_analyzer.resolve.cluster.split_spill import cluster_spill, group_spill
 from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles, FinishedMessages
 
 _SORT = {
@@ -37,12 +37,17 @@ class Bucket:
     limits: Limits = field(default_factory=Limits)
     earlier: EarlierFiles | None = None
     whole: "Bucket | None" = None
-    """The bucket of which this one is a part, where it is divided by cluster."""
+    """The bucket of which this one is a part, where it is divided by cluster or into groups of connections."""
+
+    @property
+    def undivided(self) -> "Bucket":
+        """The bucket of which this one is a part, or a part of a part."""
+        return self if self.whole is None else self.whole.undivided
 
     @property
     def name(self) -> str:
         """The name of the bucket, the same in each run."""
-        return self.spill.name if self.whole is None else self.whole.name
+        return self.undivided.spill.name
 
     def writer(self, table: Table, part: str, made_of: Sequence[str] = ()) -> TableWriter:
         """Returns a writer for rows of a table. part: as in TablePlace; made_of: as in DatasetFile."""
@@ -61,16 +66,20 @@ class Bucket:
         """Returns the messages of the bucket. conn_ids: ids of its connections."""
         if self.whole is None:
             return FinishedMessages(self.dataset, self.part, self.earlier)
-        return FinishedMessages(self.dataset, self.whole.part, self.earlier, conn_ids)
+        return FinishedMessages(self.dataset, self.undivided.part, self.earlier, conn_ids)
 
     def of_cluster(self, number: int) -> "Bucket":
         """Returns the part of the bucket that belongs to the cluster of that number."""
-        return replace(
-            self,
-            spill=cluster_spill(self.spill, number),
-            part=self.part.replace("part-", f"part-c{number}-", 1),
-            whole=self,
-        )
+        return self._part(cluster_spill(self.spill, number), f"c{number}")
+
+    def groups(self, n_groups: int) -> "list[Bucket]":
+        """Returns the groups of connections into which the bucket is divided: itself where it is one group."""
+        if n_groups == 1:
+            return [self]
+        return [self._part(group_spill(self.spill, number), f"g{number}") for number in range(n_groups)]
+
+    def _part(self, spill: Path, name: str) -> "Bucket":
+        return replace(self, spill=spill, part=self.part.replace("part-", f"part-{name}-", 1), whole=self)
 
     def of_series(self, n_series: int) -> "list[Bucket]":
         """Returns the bucket for each series of files: this one for the first, and one beside it for each

@@ -27,7 +27,7 @@ from kafkascope_analyzer.dataset.tables import (
 )
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.dataset.writer_set import WriterSet
-from kafkascope_analyzer.memory.free_memory import stay_below
+from kafkascope_analyzer.memory.free_memory import give_back, stay_below
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.bucket_events import BucketEvents, write_events
 from kafkascope_analyzer.resolve.cluster.claims import job_codes, only_claimed, with_claimed_apis
@@ -240,6 +240,7 @@ def finish_bucket(bucket: Bucket, learned: Learned) -> Finished:
     for number, facts in enumerate(learned.clusters):
         part = bucket if len(learned.clusters) == 1 else bucket.of_cluster(number)
         finished.append(_finish_part(part, facts, _lookups(bucket, learned.membership, number)))
+        give_back()
     return Finished.joined(finished)
 
 

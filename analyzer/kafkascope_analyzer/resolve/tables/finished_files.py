@@ -80,7 +80,7 @@ class FinishedMessages:
     """Reads the messages that the bucket has written, in this run and, where captures are appended, in earlier ones.
 
     part: path of the bucket's file below a table's folder; earlier: files of earlier runs; conn_ids: ids of the
-    connections whose messages are read, where the bucket is divided by cluster.
+    connections whose messages are read, where the bucket is divided.
     """
 
     def __init__(
