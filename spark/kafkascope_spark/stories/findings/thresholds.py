@@ -180,3 +180,6 @@ LARGE_METADATA_APART_S = 30
 """Clients refresh Metadata every five minutes (metadata.max.age.ms), and exporters are asked every 15 s to a minute."""
 HANDSHAKE_PATIENCE_MS = 500
 """Clients wait a second or longer for a connection; one that closes sooner no longer needs it."""
+CLOSED_WINDOWS, CLOSED_WINDOW_MS, CLOSED_WINDOW_SHARE = 10, 5_000, 0.2
+"""A client reads late where its receive window was closed so often, for so long in all, and for this share of the time:
+a single large response may close it for a moment."""

@@ -9,6 +9,18 @@ FETCH = {"api_key": 1, "api_name": "Fetch", "conn_id": "c1", "status": "ok"}
 ANSWER = {"api_key": 1, "direction": "response", "topic": "t", "partition": 0, "error_code": 0}
 
 
+def reads_late(n: int, *, closed_ms: int = 700, every_ms: int = 1_000, side: str = "client") -> dict[str, Any]:
+    """A client whose receive window closes during each response
+    (https://github.com/logstash-plugins/logstash-integration-kafka/issues/209)."""
+    marks = []
+    for i in range(n):
+        begin = 2 * S + i * every_ms * MS
+        for number, (event, ts_ns) in enumerate((("zero_window", begin), ("window_open", begin + closed_ms * MS))):
+            mark = {"conn_id": "c1", "side": side, "event": event, "ts_ns": ts_ns, "packet_no": 10 * i + number}
+            marks.append(mark)
+    return {"clients": [ONE], "connections": [{"conn_id": "c1", "node_id": 1}], "tcp_events": marks}
+
+
 def sent_away(n: int, *, every_s: int = 4, reads: bool = True, refused: bool = False) -> dict[str, Any]:
     """A consumer that asks the leader, node 1, which names node 3 as its preferred replica, again and again
     (https://github.com/IBM/sarama/issues/2071). reads: whether it fetches from node 3 in between;
@@ -560,6 +572,10 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "a partition that had records before": (learns_of_a_partition("n3", 40, written=36), set()),
     "a topic that the group did not read before": (learns_of_a_partition("n4", 4, reads_before=False), set()),
     "a member that joins gets a new partition": (learns_of_a_partition("n5", 4, trigger="member_joined"), set()),
+    "does not read its connection in time": (reads_late(12), {"zero_window"}),
+    "reads late a few times": (reads_late(8), set()),
+    "reads a moment late each time": (reads_late(40, closed_ms=20), set()),
+    "a server that reads late": (reads_late(12, side="server"), set()),
     "never joins with its member id": (asked_for_ids(6), {"member_id_ignored"}),
     "joins with its member id at last": (asked_for_ids(6, joined=True), set()),
     "asks for a member id twice": (asked_for_ids(2), set()),

@@ -308,11 +308,29 @@ def looks_up_both_ends(next_fetch: int | None, earliest: int = 0, latest: int = 
     return {**rows, "messages/ListOffsets/request": [*rows["messages/ListOffsets/request"], asked]}
 
 
+def overtaken_twice() -> Rows:
+    """Retention overtakes a consumer again before it has fetched anything at its new offset."""
+    rows, place = outside(100, 140), {"topic": "t", "partition": 0}
+    fetch, found = {**at(4, 5), **place, "api_key": FETCH}, {**at(4.1, 6), **place, "api_key": LIST_OFFSETS}
+    rows["errors"] += [error("OFFSET_OUT_OF_RANGE", 4, FETCH, 5, **place)]
+    rows["partitions"] += [
+        {**fetch, "direction": "request", "partition_offset": 140},
+        {**fetch, "direction": "response", "error_code": 1},
+        {**found, "direction": "response", "partition_offset": 200, "error_code": 0},
+        {**at(4.2, 7), **place, "api_key": FETCH, "direction": "request", "partition_offset": 200},
+    ]
+    rows["messages/ListOffsets/request"] += [{"request_id": "c1-6", "topics": [asked_offset(-2)]}]
+    return rows
+
+
 LOOKED_UP: dict[str, tuple[Rows, str | None]] = {
     "earliest": (looks_up_both_ends(0), "t-0 went from offset 39 to 0 (earliest)"),
     "latest": (looks_up_both_ends(23), "t-0 went from offset 39 to 23 (latest)"),
     "empty log": (looks_up_both_ends(0, latest=0), "t-0 went from offset 39 to 0; "),
     "the application chose": (looks_up_both_ends(7), "t-0 went from offset 39 to 7; "),
+    "overtaken twice": (overtaken_twice(), "t 2 times, first at"),
+    "overtaken twice, from where to where": (overtaken_twice(), "t-0 went from offset 100 to 140 (earliest)"),
+    "overtaken twice, all that was skipped": (overtaken_twice(), "it never reads 100 records"),
     "asked once, never fetched": (outside(100, 140), "t-0 went from offset 100 to 140 (earliest)"),
     "asked for both ends, never fetched": (looks_up_both_ends(None), None),
 }

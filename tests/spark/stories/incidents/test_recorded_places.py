@@ -291,3 +291,23 @@ def test_a_topic_that_another_cluster_has_is_not_to_be_created(dataset_of: Calla
     assert action["owner"] == "clients"
     assert f"{misrouted['detail']['ip']}:29092" in action["text"]
     assert "--create" not in action["text"]
+
+
+def test_a_listener_that_demands_tls_since_a_restart_is_told_with_its_broker(dataset_of: Callable[..., Path]) -> None:
+    _, _, tls = events("protocol_changed")
+    rows: list[Row] = pq.read_table(dataset_of("protocol_changed") / "stories" / "incidents").to_pylist()
+    (row,) = (row for row in rows if row["kind"] == "protocol_changed")
+    assert (row["place"], row["node_id"]) == ("listener", tls["detail"]["node_id"])
+    assert row["fault_start_after_ns"] <= tls["ts_ns"] <= row["fault_start_ns"]
+    assert row["fault_end_ns"] is None
+
+
+def test_a_broker_that_pauses_again_and_again_is_frozen_as_often_and_not_slow(dataset_of: Callable[..., Path]) -> None:
+    """Four of its pauses are in the capture."""
+    row, done = told(dataset_of("frozen_again")), events("frozen_again")
+    pauses = list(zip(done[::2], done[1::2], strict=True))
+    assert (row["kind"], len(row["stretches"])) == ("broker_frozen", 4)
+    for stretch, (frozen, resumed) in zip(row["stretches"], pauses, strict=False):
+        assert abs(stretch["start_ns"] - frozen["ts_ns"]) < NEAR_NS
+        assert abs(stretch["end_ns"] - resumed["ts_ns"]) < NEAR_NS
+    assert [action["owner"] for action in row["actions"]] == ["brokers"], "no timeout helps where nobody took over"

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_parsers.api_keys import SASL_APIS
+from kafkascope_parsers.api_keys import SASL_APIS, TELEMETRY_APIS
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, none_of
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.sql import first_ids, literals
 from kafkascope_spark.stories.findings.wording import client, counted, listed, node
 
 ZOOKEEPER_PORT = 2181
@@ -54,7 +54,8 @@ with at_request as (
         where exists (select 1 from programs)
     ) group by server, split_part(offer, ':', 1)
 )
-select p.*, coalesce(s.taken, array()) as taken, coalesce(s.others, false) as others, a.highest, a.lowest,
+select p.*, if(p.api_key in {literals(TELEMETRY_APIS)}, 'warning', 'error') as severity,
+    coalesce(s.taken, array()) as taken, coalesce(s.others, false) as others, a.highest, a.lowest,
     array(p.node_id) as node_ids
 from programs p left join served s on s.server = p.server and s.api_key = p.api_key
     left join announced a on a.server = p.server and a.api_name = p.api_name
@@ -103,7 +104,7 @@ def _advice(f: Facts) -> str:
         return _HELLO if f.others else f"{_HELLO} {_NOBODY}"
     if _is_outside(f):
         return _OUTSIDE
-    if f.api_name in _TELEMETRY_APIS:
+    if f.api_key in TELEMETRY_APIS:
         return _TELEMETRY
     return _OTHER if f.others else f"{_OTHER} {_NOBODY}"
 
@@ -131,7 +132,6 @@ _OTHER = (
     "removed old ones: upgrade the library, or remove a fixed version of brokers from its settings), the request is "
     "larger than socket.request.max.bytes, or it is malformed."
 )
-_TELEMETRY_APIS = frozenset({"GetTelemetrySubscriptions", "PushTelemetry"})
 _TELEMETRY = (
     "Switch the client's metrics off (enable.metrics.push=false), or delete the subscription at the brokers "
     "(kafka-client-metrics.sh --list, --delete): the broker cannot read what the client sends of its metrics (KIP-714; "
@@ -155,6 +155,7 @@ RULE = Rule(
     looks_at=f"Connections that the server ended with a FIN within {limit.AT_ONCE_MS // 1000} s of a request that it "
     f"did not answer, {limit.REFUSED_AGAIN} times or more for one API and version, of which it answered no other such "
     "request. A server whose limit of connections is reached has not read the request, and sends a RST when it closes. "
+    "A warning where the requests only carry metrics of the client, which works without them. "
     "Authentication, which has rules of its own, is left out.",
     advice=_all_advice((_OUTSIDE, _HELLO, _ZOOKEEPER, _TELEMETRY, _OTHER, _NOBODY)),
     sources=(

@@ -7,33 +7,35 @@ from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.read import Where
-from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import joined_lists
-from kafkascope_spark.stories.findings.wording import SECURED, client, counted
+from kafkascope_spark.stories.findings.wording import SECURED, client, counted, times
 from kafkascope_spark.stories.settings import setting, settings
 
 OUTSIDE = "OFFSET_OUT_OF_RANGE"
 _WHO = "client_instance_id, client_id, client_ip, group_id, topic"
-_IS_LOST = f"api_key = {api_keys.FETCH} and request_id = lost_id"
 _IS_FETCH = f"api_key = {api_keys.FETCH}"
 _IS_LOOKUP = f"api_key = {api_keys.LIST_OFFSETS}"
-# One finding per client and topic. `lost`: the first Fetch outside the log of each client and partition (its offset is
-# null where an incremental Fetch did not repeat it). A client may look up both ends of the log (sarama does), so that
-# not the answer to ListOffsets shows where it went on, but the next Fetch of the partition. `matching`: the answers
-# with its offset, which show the policy unless both ends are the same. Where no Fetch follows: all answers, if they
-# agree. `followers`: connections to a node that a leader named as the preferred replica, and up to where the log went
-# by then.
+_OF_PARTITION = "partition by client_instance_id, topic, partition"
+_IN_ORDER = f"{_OF_PARTITION} order by"
+_EACH = f"{_OF_PARTITION}, number"
+# One finding per client and topic. `lost`: the Fetch requests outside the log, with the time of the error (their offset
+# is null where an incremental Fetch did not repeat it). `numbered`: these errors and what the client asked for the
+# partition, with the number of the last error before it. A client may look up both ends of the log (sarama does), so
+# that not the answer to ListOffsets shows where it went on, but the next Fetch of the partition, which may be outside
+# the log again where retention is quicker than the client. `matching`: the answers with its offset, which show the
+# policy unless both ends are the same. Where no Fetch follows: all answers, if they agree. `followers`: connections to
+# a node that a leader named as the preferred replica, and up to where the log went by then.
 _QUERY = f"""
 with lost as (
-    select {_WHO}, partition, conn_ids as own_conns, min(ts_ns) as lost_ns,
-        min_by(request_id, struct(ts_ns, request_id)) as lost_id,
-        min_by(conn_id, struct(ts_ns, request_id)) as lost_conn
+    select {_WHO}, partition, conn_ids as own_conns, api_key, request_id as lost_id, min(ts_ns) as lost_ns,
+        min(conn_id) as lost_conn
     from (select * except (group_id) from outside_fetches) join (
         select explode(conn_ids) as conn_id, conn_ids, client_instance_id, kind, group_id from clients
     ) using (conn_id)
     where {NO_BROKER}
-    group by {_WHO}, partition, conn_ids
+    group by {_WHO}, partition, conn_ids, api_key, request_id
 ), policies as (
     select request_id, topic.name as topic, asked.partition_index as partition,
         case asked.timestamp when -2 then 'earliest' when -1 then 'latest' else 'by_duration' end as policy
@@ -43,20 +45,31 @@ with lost as (
     left join policies using (request_id, topic, partition)
     where ({_IS_FETCH} and direction = 'request') or ({_IS_LOOKUP}
         and direction = 'response' and coalesce(error_code, 0) = 0 and partition_offset >= 0)
+), asked_or_lost as (
+    select /*+ broadcast(readers) */ {_WHO}, partition, request_id, conn_id, ts_ns, api_key, offset, policy,
+        0 as is_lost
+    from offsets join (
+        select distinct {_WHO}, partition, explode(own_conns) as conn_id from lost
+    ) as readers using (topic, partition, conn_id)
+    union all
+    select {_WHO}, partition, lost_id, lost_conn, lost_ns, api_key, offset, null, 1
+    from lost left join (select request_id as lost_id, api_key, topic, partition, offset from offsets) as asked
+        using (lost_id, api_key, topic, partition)
+), numbered as (
+    select *, sum(is_lost) over ({_IN_ORDER} ts_ns, is_lost, request_id) as number
+    from asked_or_lost
 ), following as (
-    select /*+ broadcast(lost_by_connection) */ {_WHO}, partition, lost_ns, lost_id, lost_conn, request_id, conn_id,
-        ts_ns, api_key, offset, policy,
-        min(if({_IS_LOOKUP}, ts_ns, null)) over (partition by client_instance_id, topic, partition) as looked_up_ns
-    from offsets join (select *, explode(own_conns) as conn_id from lost) as lost_by_connection
-        using (topic, partition, conn_id)
-    where ({_IS_LOST}) or ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L
+    select *, min(ts_ns) over ({_EACH}) as lost_ns, min(if({_IS_LOOKUP}, ts_ns, null)) over ({_EACH}) as looked_up_ns
+    from numbered where number > 0
 ), resets as (
-    select {_WHO}, partition, lost_ns, lost_id, lost_conn, max(if({_IS_LOST}, offset, null)) as old_offset,
+    select {_WHO}, partition, lost_ns, max(if(is_lost = 1, request_id, null)) as lost_id,
+        max(if(is_lost = 1, conn_id, null)) as lost_conn, max(if(is_lost = 1, offset, null)) as old_offset,
         min(if({_IS_FETCH} and ts_ns > looked_up_ns and offset is not null, struct(ts_ns, offset), null)) as next,
         array_sort(collect_list(
             if({_IS_LOOKUP}, struct(ts_ns, request_id, conn_id, offset, policy), null)
         )) as lookups
-    from following group by {_WHO}, partition, lost_ns, lost_id, lost_conn
+    from following where ts_ns <= lost_ns + {limit.RESET_AFTER_MS} * 1000000L
+    group by {_WHO}, partition, number, lost_ns
 ), moves as (
     select *, coalesce(next.offset, get(matching, 0).offset) as new_offset,
         coalesce(get(matching, 0), lookups[0]) as new,
@@ -73,7 +86,7 @@ with lost as (
         and exists (select 1 from outside_fetches)
     group by p.topic, p.partition, c.conn_id
 )
-select {_WHO}, count(*) as n, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
+select {_WHO}, count(distinct partition) as n, count(*) as n_moves, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
     min(struct(lost_ns, partition, old_offset, new_offset, policy)) as move,
     try_sum(greatest(new_offset - old_offset, 0)) as n_skipped,
     try_sum(if(old_offset <= known_end, greatest(old_offset - new_offset, 0), 0)) as n_again,
@@ -89,8 +102,12 @@ def _sentence(f: Facts) -> str:
     group = "" if f.group_id is None else f" of group {f.group_id}"
     return (
         f"{client(f.client_id, f.client_ip)}{group} asked for an offset outside the log in {counted(f.n, 'partition')} "
-        f"of {f.topic}, first at {f.begin(f.first_ns)}: {_move(f)}{_effect(f)}"
+        f"of {f.topic}{_again(f)}, first at {f.begin(f.first_ns)}: {_move(f)}{_effect(f)}"
     )
+
+
+def _again(f: Facts) -> str:
+    return f" {times(f.n_moves)}" if f.n_moves > f.n else ""
 
 
 def _move(f: Facts) -> str:
@@ -179,4 +196,5 @@ RULE = Rule(
         "org.apache.kafka.clients.consumer.internals.FetchCollector",
     ),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"offset_out_of_range"}), same=frozenset({"offset_out_of_range"})),
 )

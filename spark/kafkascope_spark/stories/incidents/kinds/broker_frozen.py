@@ -35,7 +35,14 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         f"Look at the process of {failure.subject} for that time: a long garbage collection (-Xlog:gc*), a disk that "
         "does not respond (iostat -x 1), swapping, a stopped container or virtual machine."
     )
+    if failure.course and failure.end_ns is not None and not _was_replaced(failure):
+        return
     yield from sooner(failure, [sooner_fenced(failure)] if reaction(failure) is not None else [], faster(observed))
+
+
+def _was_replaced(failure: Failure) -> bool:
+    """Whether another broker took over. Where none did, clients that notice the broker sooner are not served sooner."""
+    return any(each.step in ("detected", "failed_over") for each in failure.course)
 
 
 BROKER_FROZEN = Kind(
