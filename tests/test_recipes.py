@@ -185,8 +185,8 @@ for name, capture in zip(names, captures):
     if value("-z"):
         subprocess.run([value("-z"), name], check=True)
 """
-PIECES = PATH_CUT, WITH_ERRORS = [
-    ROOT / "fixtures" / "captures" / "pieces" / f"{name}.pcap.zst" for name in ("path_cut", "sasl_users")
+PIECES = WITHOUT_FINDINGS, WITH_ERRORS = [
+    ROOT / "fixtures" / "captures" / "pieces" / f"{name}.pcap.zst" for name in ("quiet_restart", "sasl_users")
 ]
 DATASETS = ("incident", "capture", "OUT", "before", "after", "fleet", "day")
 
@@ -247,7 +247,7 @@ def here(tmp_path: Path, newcomer: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     (work / "fixtures").symlink_to(ROOT / "fixtures")
     for place in ("dumps/1.pcap.zst", "captures/app-1/a.pcap.zst", "captures/host-a/b.pcap.zst"):
         (work / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(PIECES[0], work / place)
+        shutil.copy(WITHOUT_FINDINGS, work / place)
     shutil.copy(WITH_ERRORS, work / "capture.pcap.zst")
     for place in ("incident.pcap", "capture.pcap"):
         subprocess.run(["zstd", "-q", "-d", WITH_ERRORS, "-o", work / place], check=True)

@@ -4,11 +4,16 @@ Java clients give the reason in LeaveGroup (KIP-800); others only leave, and joi
 leaves once without a reason may have changed its subscription, so that is not reported.
 """
 
+from collections import defaultdict
+from collections.abc import Mapping
+
+from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import any_of, longer_than
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, any_of, largest, longer_than, smallest
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
-from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.stories.findings.wording import client, times
 from kafkascope_spark.stories.incidents.kinds.texts import KIP_800, slow_polls
 from kafkascope_spark.stories.tables import CLIENTS
@@ -49,6 +54,27 @@ select {_WHO}, poll_ms, conn_ids, size(departed) as n, size(timeouts) as n_timeo
     element_at(departed, -1).ts_ns as last_ns, departed.request_id as evidence
 from departures where size(departed) > 0"""
 
+_FIRST_NS, _LAST_NS = smallest("ts_ns"), largest("last_ns")
+_JOINS_OR_LEAVES = (api_keys.JOIN_GROUP, api_keys.LEAVE_GROUP, api_keys.CONSUMER_GROUP_HEARTBEAT)
+_MEMBERSHIP = ("conn_id", "api_key", str(_FIRST_NS), str(_LAST_NS))
+
+
+def _joins_after_it_leaves(tables: Tables) -> bool:
+    """Whether a member may have left and joined again on one connection. A heartbeat of a consumer group may do either,
+    so that any is enough."""
+    spans: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for conn_id, api_key, first_ns, last_ns in rows_of(tables["membership"], *_MEMBERSHIP):
+        spans[conn_id][api_key] = (first_ns, last_ns)
+    return any(map(_may_leave_and_join, spans.values()))
+
+
+def _may_leave_and_join(spans: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether the requests of a connection allow that. spans: first and last time of each API of _JOINS_OR_LEAVES."""
+    joined, left = spans.get(api_keys.JOIN_GROUP), spans.get(api_keys.LEAVE_GROUP)
+    if api_keys.CONSUMER_GROUP_HEARTBEAT in spans:
+        return True
+    return joined is not None and left is not None and left[0] < joined[1]
+
 
 def _sentence(f: Facts) -> str:
     return (
@@ -69,7 +95,15 @@ def _limit(f: Facts) -> str:
 
 LEAVES_AND_REJOINS = Detector(
     # A client that joins a classic group again after leaving gets a new member id; with KIP-848 it keeps its own.
-    reads={"rejoining_clients": Where(CLIENTS, any_of(member_ids=longer_than(1), group_protocol="consumer"))},
+    reads={
+        "rejoining_clients": Where(CLIENTS, any_of(member_ids=longer_than(1), group_protocol="consumer")),
+        "membership": Groups(
+            Where(USAGE, api_key=_JOINS_OR_LEAVES),
+            per=("conn_id", "api_key"),
+            having=all_of(NOT_NULL(_FIRST_NS), NOT_NULL(_LAST_NS)),
+        ),
+    },
+    candidates=Candidates({"membership": _MEMBERSHIP}, _joins_after_it_leaves),
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,

@@ -2,7 +2,7 @@
 
 import pathlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -148,18 +148,19 @@ def apart(rows: Any, number: int) -> Any:
 @pytest.fixture(scope="session")
 def found_in(
     spark: Any, as_dataset: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[Mapping[str, Rows]], Any]:
-    """Rows of tables, to the findings of all rules in a dataset of them."""
+) -> Callable[..., list[dict[str, Any]]]:
+    """Rows of tables, to the findings in a dataset of them: of the rules with these names, or of all rules. A test that
+    reads the findings of few rules names them, since Spark takes about as long for each rule that it is asked."""
     from kafkascope_spark.queries.transform import findings
     from kafkascope_spark.stories.findings.registry import RULES
     from kafkascope_spark.tables import Tables
 
-    def find(rows: Rows) -> list[dict[str, Any]]:
+    def find(rows: Rows, rules: Collection[str] = ()) -> list[dict[str, Any]]:
         place = tmp_path_factory.mktemp("tiny") / "case.kscope"
         write_rows(place, rows)
-        found: list[dict[str, Any]] = (
-            findings(Tables(spark, as_dataset(place, (S, 100 * S))), RULES).toArrow().to_pylist()
-        )
+        asked = [rule for rule in RULES if not rules or rule.name in rules]
+        tables = Tables(spark, as_dataset(place, (S, 100 * S)))
+        found: list[dict[str, Any]] = findings(tables, asked).toArrow().to_pylist()
         return found
 
     return find

@@ -11,9 +11,11 @@ from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.findings.rules import (
     abandoned_responses,
     advertised_unreachable,
+    bootstrap_at_controller,
     broker_stays_fenced,
     closed_at_request,
     cut_while_waiting,
+    evicted_member,
     fetches_not_held,
     log_truncated,
     lost_offsets,
@@ -308,3 +310,30 @@ def test_a_group_that_goes_back_to_one_offset(offsets: tuple[int, ...], every_s:
         "fetches": [(f"r{i}", i * every_s * SECOND_NS, "c1", "orders", 0, at) for i, at in enumerate(offsets)],
     }
     assert asks_spark(returns_to_offset.RULE, reads) is asked
+
+
+BROKER, CONTROLLER = ["Fetch:4-17", "Metadata:0-13"], ["Fetch:4-17", "Vote:0-2"]
+
+
+@pytest.mark.parametrize(
+    ("offered", "server", "asked"),
+    [(CONTROLLER, ENDS, True), (BROKER, ENDS, False), ([], ENDS, False), (CONTROLLER, OTHER_SERVER, False)],
+)
+def test_three_connections_to_a_controller(offered: list[str], server: tuple[Any, ...], asked: bool) -> None:
+    greeted = [(CONTROLLER, *ENDS[1:]), (CONTROLLER, *ENDS[1:]), (offered, *server[1:]), (BROKER, *ENDS[1:])]
+    assert asks_spark(bootstrap_at_controller.RULE, {"greeted": greeted}) is asked
+
+
+@pytest.mark.parametrize(
+    ("spans", "asked"),
+    [
+        ([("c1", 11, 5, 30), ("c1", 13, 20, 20)], True),
+        ([("c1", 11, 5, 10), ("c1", 13, 20, 20)], False),
+        ([("c1", 11, 5, 30), ("c2", 13, 20, 20)], False),
+        ([("c1", 11, 5, 30)], False),
+        ([("c1", 68, 5, 30)], True),
+    ],
+)
+def test_a_member_that_leaves_and_joins_on_one_connection(spans: Rows, asked: bool) -> None:
+    """Connection, API (JoinGroup, LeaveGroup or ConsumerGroupHeartbeat), first and last time."""
+    assert asks_spark(evicted_member.RULE, {"membership": spans}) is asked

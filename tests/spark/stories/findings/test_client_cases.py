@@ -145,7 +145,10 @@ def slow_polls(*reasons: str | None, joins_again: bool = True) -> Rows:
     joined = {"group_id": "g", "rebalance_timeout_ms": 4_000, "session_timeout_ms": 3_000}
     joins = [{**at(10 * i + 2, 2 * i + 1), **joined} for i in range(len(reasons) + joins_again)]
     member = {**ONE, "member_ids": ["m1", "m2"]}
-    return {"clients": [member], "messages/LeaveGroup/request": leaves, "messages/JoinGroup/request": joins}
+    calls = [call(10 * i, LEAVE, 2 * i) for i in range(1, len(reasons) + 1)]
+    calls += [call(10 * i + 2, JOIN, 2 * i + 1) for i in range(len(joins))]
+    messages = {"messages/LeaveGroup/request": leaves, "messages/JoinGroup/request": joins}
+    return {"clients": [member], "requests": calls, **messages}
 
 
 def departed(how: str, *errors: Rows) -> Rows:
@@ -342,9 +345,8 @@ def resets_by_case(found_in: Callable[..., Any]) -> dict[str, list[str]]:
     """Case -> the sentences of its findings offset_reset."""
     merged, numbers = merge({name: rows for name, (rows, _) in LOOKED_UP.items()})
     sentences: dict[str, list[str]] = {name: [] for name in LOOKED_UP}
-    for row in found_in(merged):
-        if row["rule"] == "offset_reset":
-            sentences[numbers[number_of(row)]].append(row["sentence"])
+    for row in found_in(merged, ["offset_reset"]):
+        sentences[numbers[number_of(row)]].append(row["sentence"])
     return sentences
 
 
@@ -361,7 +363,7 @@ def test_a_member_ran_only_where_it_sent_requests_all_the_time(found_in: Callabl
     ran = thrown_out(4, 12, *(call(at_s, FETCH, 5 + at_s) for at_s in (6, 8, 10)))
     paused = thrown_out(4, 12, call(4.1, FETCH, 5), call(11.9, FETCH, 6))
     merged, numbers = merge({"ran": ran, "paused": paused})
-    told = {numbers[number_of(row)]: row for row in found_in(merged) if row["rule"] == "evicted_member"}
+    told = {numbers[number_of(row)]: row for row in found_in(merged, ["evicted_member"])}
     assert "it sent no heartbeat for 8.00 s, although it sent 3 other requests (session" in told["ran"]["sentence"]
     assert "it sent nothing for 7.80 s (session timeout: 5000 ms)" in told["paused"]["sentence"]
     assert ["host and network worked" in told[name]["advice"] for name in ("ran", "paused")] == [True, False]

@@ -1,7 +1,10 @@
 """`bootstrap_at_controller`: a client is given the address of a KRaft controller, which serves no clients."""
 
+from collections import Counter
+
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
@@ -26,6 +29,17 @@ select client_id, client_ip, software_name, software_version, server, count(*) a
 from left_at_once
 group by client_id, client_ip, software_name, software_version, server
 having count(*) >= {limit.REFUSED_AGAIN}"""
+
+
+def _are_of_controller(tables: Tables) -> bool:
+    """Whether enough connections to one server ended after it had offered the requests of a controller."""
+    servers = Counter(
+        tuple(server)
+        for offered, *server in rows_of(tables["greeted"], "api_versions_offered", "server_ip", "server_port")
+        if any(each.startswith(("BrokerRegistration:", "Vote:")) for each in offered)
+        and not any(each.startswith("Metadata:") for each in offered)
+    )
+    return max(servers.values(), default=0) >= limit.REFUSED_AGAIN
 
 
 def _sentence(f: Facts) -> str:
@@ -57,6 +71,9 @@ RULE = Rule(
                 "greeted": _GREETED,
                 "greeted_at": Groups(_GREETED, per=("server_ip",), having=count() >= limit.REFUSED_AGAIN),
             },
+            candidates=Candidates(
+                {"greeted": ("api_versions_offered", "server_ip", "server_port")}, _are_of_controller
+            ),
             query=_QUERY,
             subject=lambda f: str(f.server),
             sentence=_sentence,
