@@ -370,7 +370,7 @@ class BucketScan:
                 self._spill.gather("partition_counts", count_partitions(rows, message.api_key, message.direction))
                 self._spill_served(rows, message.api_key, message.direction)
                 is_fetched = (message.api_key, message.direction) == (FETCH, "response")
-                kept = rows.drop_columns(["asked_ns"] if is_fetched else ["asked_ns", "from_replica"])
+                kept = rows.drop_columns(["asked_ns", "last_ns", *(() if is_fetched else ["from_replica"])])
                 self._spill.write(spill_name(message.api_key, message.direction), kept)
                 for name, pick in PARTITION_PICKERS.items():
                     self._gather_facts(name, pick(kept, message.api_key, message.direction))

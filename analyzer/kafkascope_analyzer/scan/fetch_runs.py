@@ -1,7 +1,8 @@
 """First pass: when the consumers on the connections of a bucket got records, as runs (service_kernels.RUN).
 
 A consumer that gets every record soon after it was written has a single run as long as its connection, however often it
-fetches. Followers are not consumers. Members of share groups (KIP-932) get records of one topic-partition in turn.
+fetches. It has the records of a response when the last byte has arrived: on a path that loses packets, seconds after
+the first. Followers are not consumers. Members of share groups (KIP-932) get records of one topic-partition in turn.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ FETCH_RUNS = "facts.fetch_runs"
 """Spilled table: connection, topic-partition and fields of RUN."""
 _FETCHES = frozenset({FETCH, SHARE_FETCH})
 _CONN_SHIFT = 40
-_NUMBERS = ("ts_ns", "number", "last_offset", "n_records")
+_NUMBERS = ("last_ns", "number", "last_offset", "n_records")
 _COLUMNS = ["conn", *_NUMBERS, "first_offset", "first_timestamp_ms", "topic", "topic_id", "partition"]
 """Columns of partitions that are needed."""
 _RUN_FIELDS = [name for name in RUN.names or () if name != "least_delay_ns"]
@@ -75,7 +76,7 @@ def _fetched(rows: pa.Table) -> NDArray[np.void]:
     """Returns the rows as FETCHED."""
     fetched = np.empty(rows.num_rows, FETCHED)
     for name in _NUMBERS:
-        fetched[name] = int_column(rows, name, 0)
+        fetched["ts_ns" if name == "last_ns" else name] = int_column(rows, name, 0)
     fetched["first_offset"] = int_column(rows, "first_offset", -1)
     fetched["timestamp_ms"] = int_column(rows, "first_timestamp_ms", -1)
     return fetched

@@ -46,7 +46,8 @@ class RequestOf(NamedTuple):
 
 
 class NamedPartitions(NamedTuple):
-    """Rows for `partitions` of one message: conn, ts_ns, the columns of RequestOf and of the message's part_schema."""
+    """Rows for `partitions` of one message: conn, ts_ns, last_ns (last byte of the message), the columns of RequestOf
+    and of the message's part_schema."""
 
     message: MessageType
     rows: pa.Table
@@ -243,6 +244,7 @@ def _partition_table(
     heads = {
         "conn": pa.array(frames["direction"][part.row] >> 1),
         "ts_ns": pa.array(frames["ts_ns"][part.row]),
+        "last_ns": pa.array(frames["last_ns"][part.row]),
         **{name: pa.array(values) for name, values in request._asdict().items()},
     }
     schema = part_schema(message)

@@ -23,8 +23,8 @@ FETCHED = np.dtype(
         ("n_records", np.int64),
     ]
 )
-"""Records of one topic-partition in a response to Fetch: its time, the number of the request on the connection, offsets
-(first_offset -1: only transaction markers), time of the first record (-1: not known)."""
+"""Records of one topic-partition in a response to Fetch: the time of its last byte, the number of the request on the
+connection, offsets (first_offset -1: only transaction markers), time of the first record (-1: not known)."""
 RUN = np.dtype(
     [
         ("first_ns", np.int64),

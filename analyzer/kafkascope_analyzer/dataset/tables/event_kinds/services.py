@@ -73,8 +73,8 @@ class FetchRun(Event):
         int | None,
         "time for which it allowed the broker to wait for more than one record (min_bytes above 1); else null",
     ]
-    first_ns: Annotated[int, "time of the first response"]
-    last_ns: Annotated[int, "time of the last response"]
+    first_ns: Annotated[int, "last byte of the first response"]
+    last_ns: Annotated[int, "last byte of the last response"]
     first_offset: Annotated[int, "offset of the first record in these responses"]
     next_offset: Annotated[int, "offset after their last record"]
     next_accepted_ns: Annotated[
