@@ -101,13 +101,15 @@ class FailureTimes:
     def by_subject(self) -> dict[str, NDArray[np.int64]]:
         """The times of each subject's failures, by a text of all values that name it, which begins with the client's
         address and a zero character."""
+        if not len(self):
+            return {}
         number, texts = np.arange(len(self.starts) - 1), list[pa.Array]()
         for level in reversed(self.levels):
             before, code = np.divmod(level.combinations[number], max(len(level.values), 1))
             values = level.values.dictionary if pa.types.is_dictionary(level.values.type) else level.values
             texts.append(pc.coalesce(values.cast(pa.string()).take(pa.array(code)), _NO_TEXT))
             number = before
-        named = pc.binary_join_element_wise(*reversed(texts), _BETWEEN).to_pylist() if len(number) else []
+        named = pc.binary_join_element_wise(*reversed(texts), _BETWEEN).to_pylist()
         return dict(zip(named, np.split(self.times, self.starts[1:-1]), strict=True))
 
 

@@ -23,6 +23,19 @@ def columns(subjects):
 
 
 @settings(max_examples=60)
+@given(ROWS)
+def test_the_times_of_each_subject_are_told_by_name(failed):
+    table = pa.table(columns([s for s, _ in failed]), schema=SCHEMA)
+    times = failure_times([with_codes(table.append_column("ts_ns", pa.array([t for _, t in failed], pa.int64())))])
+    names = {"\0".join("\1" if value is None else str(value) for value in s): [] for s, _ in failed}
+    for subject, time in failed:
+        names["\0".join("\1" if value is None else str(value) for value in subject)].append(time)
+    assert {name: found.tolist() for name, found in times.by_subject().items()} == {
+        name: sorted(each) for name, each in names.items()
+    }
+
+
+@settings(max_examples=60)
 @given(ROWS, ROWS, st.booleans())
 def test_the_last_failure_is_found_as_in_a_sorted_list(failed, asked, strictly):
     table = pa.table(columns([s for s, _ in failed]), schema=SCHEMA)
