@@ -27,7 +27,7 @@ MOST_OPEN = 16
 exceptions."""
 MOST_DAYS = 4096
 """Most days that have a folder: captures are no longer than ten years, but packets may have any recorded time."""
-_STATISTICS = frozenset({"cluster", "client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
+_STATISTICS = frozenset({"cluster", "client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code", "status"})
 """Columns with the smallest and greatest value of each row group, for skipping; for all columns that would take an
 eighth more time."""
 _FEW_VALUES = ("n_batches", "n_records")

@@ -1,6 +1,8 @@
 """`rows_within`: reads the rows of a table within several spans of time in one pass over the table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,25 @@ from kafkascope_analyzer.dataset.table_rows import scan
 
 Span = tuple[int, int]
 """Begin and end of a span of time, both included, in nanoseconds."""
+MOST_SPANS = 32
+"""Most spans of a filter, which looks at each of them for each row that is read."""
+
+
+def within(at: str, spans: Iterable[Span]) -> ds.Expression:
+    """Returns a filter for the rows in some spans of time, of which there is at least one; row groups in none of them
+    are not read. at: the column with the time of a row. Where the spans are too many, it has the rows between the
+    nearest ones too."""
+    joined: list[Span] = []
+    for start, end in sorted((start, min(end, FOREVER)) for start, end in spans):
+        if joined and start <= joined[-1][1]:
+            start, former = joined.pop()
+            end = max(end, former)
+        joined.append((start, end))
+    gaps = sorted(range(1, len(joined)), key=lambda place: joined[place][0] - joined[place - 1][1], reverse=True)
+    begins = sorted([0, *gaps[: MOST_SPANS - 1]])
+    ends = [*(place - 1 for place in begins[1:]), len(joined) - 1]
+    time = ds.field(at)
+    return reduce(or_, [(time >= joined[i][0]) & (time <= joined[k][1]) for i, k in zip(begins, ends, strict=True)])
 
 
 def rows_within(
@@ -25,8 +46,7 @@ def rows_within(
         return
     starts = np.array([start for start, _ in spans], np.int64)
     ends = np.array([min(end, FOREVER) for _, end in spans], np.int64)
-    meanwhile = (ds.field(at) >= int(starts.min())) & (ds.field(at) <= int(ends.max()))
-    for batch in scan(dataset, table, columns, meanwhile):
+    for batch in scan(dataset, table, columns, within(at, spans)):
         rows = pa.Table.from_batches([batch]).sort_by(at)
         times = rows[at].to_numpy()
         first, last = np.searchsorted(times, starts), np.searchsorted(times, ends, "right")

@@ -78,10 +78,11 @@ def unanswered_requests(dataset: Dataset | None, until_ns: int, keys: Collection
     sent = (ds.field("ts_ns") <= until_ns) & ds.field("api_key").isin(sorted(keys))
     cut_off = ds.field("reason").isin(_CUT_OFF) & (ds.field("direction") == "response")
     begun = {(row.conn_id, row.ts_ns) for row in read(dataset, _Begun, cut_off)}
-    statuses = ["unanswered", *(["undecoded"] if begun else [])]
+    status = ds.field("status")
+    failed = (status == "unanswered") | (status == "undecoded") if begun else status == "unanswered"
     rows = [
         row
-        for row in read(dataset, UnansweredRequest, sent & ds.field("status").isin(statuses))
+        for row in read(dataset, UnansweredRequest, sent & failed)
         if row.status == "unanswered" or (row.conn_id, row.response_ns) in begun
         if row.replica_id is None or row.replica_id < 0
     ]

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
@@ -32,6 +31,7 @@ from kafkascope_spark.stories.incidents.deleted_topics import Deletions, deletio
 from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
+from kafkascope_spark.stories.incidents.meanwhile import within
 from kafkascope_spark.stories.incidents.other_clusters import clusters_of_topics
 from kafkascope_spark.stories.incidents.successes import Before, last_successes
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
@@ -271,8 +271,7 @@ def _first_rows(dataset: Dataset, losses: Sequence[Loss]) -> Iterable[_Seen]:
     """Returns the first row of each group in each window of time in which the same losses are looked for."""
     names = pa.array(sorted({loss.name for loss in losses}), pa.string())
     bounds = np.unique(np.array([loss.from_ns for loss in losses], np.int64))
-    last_ns = min(max(loss.until_ns for loss in losses), FOREVER)
-    in_time = (ds.field("ts_ns") >= int(bounds[0])) & (ds.field("ts_ns") <= last_ns)
+    in_time = within("ts_ns", ((loss.from_ns, loss.until_ns) for loss in losses))
     chosen = in_time & ds.field("api_key").isin([PRODUCE, FETCH, METADATA])
     found: dict[tuple[str | int | None, ...], _Seen] = {}
     for batch in scan(dataset, PARTITIONS, _COLUMNS, chosen):
