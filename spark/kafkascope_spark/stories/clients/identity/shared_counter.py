@@ -7,6 +7,7 @@ counter when none of its ids has been used in it, and each id was sent when the 
 
 import bisect
 from collections.abc import Iterable, Iterator
+from itertools import accumulate, pairwise
 
 from kafkascope_spark.stories.model import Connection
 
@@ -32,11 +33,8 @@ class Samples:
     def add(self, samples: Iterable[tuple[int, int]]) -> None:
         """Adds samples in any order."""
         merged = sorted([*zip(self.times, self.highest, strict=True), *samples])
-        self.times, self.highest, top = [], [], -1
-        for time, correlation_id in merged:
-            top = max(top, correlation_id)
-            self.times.append(time)
-            self.highest.append(top)
+        self.times = [time for time, _ in merged]
+        self.highest = list(accumulate((correlation_id for _, correlation_id in merged), max, initial=-1))[1:]
 
     def at(self, time: int) -> int:
         """The highest id until then; -1 before the first."""
@@ -70,7 +68,7 @@ class SharedCounter:
         belong to this counter."""
         if not connection.ids:
             return 0
-        if any(i in self.ids for _, i in connection.ids):
+        if not self.ids.isdisjoint(i for _, i in connection.ids):
             return None
         misses = sum(not self._possible(time, since, i) for time, since, i in _waits(connection.ids))
         if misses * 10 > len(connection.ids):
@@ -90,11 +88,12 @@ def _built(connection: Connection) -> Iterator[tuple[int, int]]:
     process had closed the connection."""
     ids = connection.ids
     times = [time for time, _ in ids]
-    rest_ns = connection.left_in_buffer[1] if connection.left_in_buffer is not None else None
-    for place, (time, since, correlation_id) in enumerate(_waits(ids)):
-        nearby = times[max(0, place - 1) : place] + times[place + 1 : place + 2]
-        is_flushed = any(abs(other - time) <= FLUSH_NS for other in nearby)
-        is_flushed = is_flushed or (rest_ns is not None and time >= rest_ns)
+    left = connection.left_in_buffer
+    flushed = [left is not None and time >= left[1] for time in times]
+    for place, (before, after) in enumerate(pairwise(times)):
+        if abs(after - before) <= FLUSH_NS:
+            flushed[place] = flushed[place + 1] = True
+    for is_flushed, (time, since, correlation_id) in zip(flushed, _waits(ids), strict=True):
         yield (since if is_flushed else time), correlation_id
 
 
