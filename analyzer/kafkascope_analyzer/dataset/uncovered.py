@@ -30,6 +30,11 @@ class Uncovered:
         """Whether there is any such time."""
         return bool(self.times)
 
+    def goes_on(self, before: tuple[tuple[int, int], ...], last_ns: int) -> bool:
+        """Whether nothing has changed until last_ns since these were the times: later ones may have been added."""
+        added = self.times[len(before) :]
+        return self.times[: len(before)] == before and all(end > last_ns for _, end in added)
+
     def first_in(self, from_ns: int, to_ns: int) -> int | None:
         """Returns the beginning of the first one between two times; None where there is none."""
         return next((begin for begin, end in self.times if from_ns <= begin and end <= to_ns), None)

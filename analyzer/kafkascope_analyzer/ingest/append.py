@@ -35,6 +35,7 @@ from kafkascope_analyzer.read.source import digest_of
 from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW
 from kafkascope_analyzer.resolve.servers.add_up import SAVED_SERVERS
 from kafkascope_analyzer.resolve.tables.finished_files import OPEN_PART, EarlierFiles
+from kafkascope_analyzer.resolve.tables.kept_partitions import SAVED_PARTITIONS
 from kafkascope_analyzer.resolve.tables.request_sums import SAVED_SUMS
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import settled_files
@@ -225,8 +226,8 @@ def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
     of_all = [new.spill / name for name in (_SAVED_READING, SAVED_FLOW, SAVED_SERVERS)]
     files = {"": [file for file in of_all if file.exists()]}
     for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
-        sums = state.with_name(SAVED_SUMS)
-        states = [state, sums] if sums.exists() else [state]
+        sums = [state.with_name(name) for name in (SAVED_SUMS, SAVED_PARTITIONS)]
+        states = [state, *(file for file in sums if file.exists())]
         files[f"{state.parent.name}/"] = [*states, *settled_files(state.parent)]
 
     def put(folder: str, file: Path) -> tuple[str, int]:

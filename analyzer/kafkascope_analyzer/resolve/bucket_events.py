@@ -99,10 +99,19 @@ class BucketEvents:
         of `requests`."""
         return _any(self._n_connections, (wanted for _, wanted in self._wanting(api_key, direction)))
 
+    def wants_all_partitions(self, api_key: int, direction: str) -> NDArray[np.bool_]:
+        """Returns whether some source needs all partitions of a message of earlier runs too, for each connection."""
+        return _any(self._n_connections, (source.wants_all_partitions(api_key, direction) for source in self._sources))
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
         """Takes a batch of `partitions` of one message: the rows of the wanted connections, and perhaps others."""
         wanting = self._wanting(api_key, direction)
         self._write(events for source, _ in wanting for events in source.take_partitions(rows, api_key, direction))
+
+    def keeps_partitions(self, rows: pa.Table, api_key: int, direction: str) -> NDArray[np.bool_]:
+        """Whether some source keeps each of the rows of `partitions` that were last taken."""
+        wanting = self._wanting(api_key, direction)
+        return _any(rows.num_rows, (source.keeps_partitions(rows) for source, _ in wanting))
 
     def _wanting(self, api_key: int, direction: str) -> Iterator[tuple[EventSource, NDArray[np.bool_]]]:
         """Yields the sources that need the partitions of a message, with what they want of each connection."""

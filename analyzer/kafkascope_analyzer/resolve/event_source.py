@@ -76,9 +76,19 @@ class EventSource:
         when all requests were taken. If it needs some, it may get rows of other connections too."""
         return None
 
+    def wants_all_partitions(self, api_key: int, direction: str) -> "NDArray[np.bool_] | None":
+        """Whether `take_partitions` needs all rows of that message of earlier runs too, for each connection. By default
+        it needs those that it wants; None where the rows that it `keeps_partitions` are enough."""
+        return self.wants_partitions(api_key, direction)
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Yields events from a batch of finished rows of `partitions`, all of one message that the source wants."""
         return iter(())
+
+    def keeps_partitions(self, rows: pa.Table) -> "NDArray[np.bool_] | None":
+        """Whether each of the rows of `partitions` that were last taken has to be passed in later runs too. None for
+        none."""
+        return None
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """Yields the events that need all rows. connections: the bucket's finished rows of `connections`."""

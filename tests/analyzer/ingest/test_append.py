@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest import run as run_module
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.resolve.bucket_events import BucketEvents
 from kafkascope_analyzer.resolve.tables.request_sums import RequestSums
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_parsers.errors import UsageError
@@ -114,7 +115,7 @@ def test_what_was_saved_is_not_written_again(pieces: list[Path], tmp_path: Path)
     assert first
     assert first.items() < second.items() < third.items()
     states = list((out / "saved_scan").rglob("*.state.zst"))
-    assert len(states) == 5, "of the reading, of flow, of servers; of the scan and of the requests of the bucket"
+    assert len(states) == 6, "of reading, flow and servers; of the scan, the requests and the partitions of the bucket"
     assert all(S_IMODE(state.stat().st_mode) == 0o600 for state in states), "pieces of streams are for the owner alone"
 
 
@@ -147,8 +148,8 @@ def test_files_whose_rows_stay_are_not_written_again(pieces: list[Path], tmp_pat
 @pytest.mark.slow
 def test_requests_are_added_up_once(pieces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An append adds up the requests of its own captures, and shows the sources of events few of the earlier ones."""
-    out, added_up, shown = tmp_path / "grown.kscope", [], []
-    take, once_more = RequestSums.take, RequestSums.once_more
+    out, added_up, shown, partitions = tmp_path / "grown.kscope", [], [], []
+    take, once_more, take_partitions = RequestSums.take, RequestSums.once_more, BucketEvents.take_partitions
 
     def counted_take(self: RequestSums, batch: Any, rows: Any) -> None:
         added_up.append(rows.num_rows)
@@ -159,15 +160,21 @@ def test_requests_are_added_up_once(pieces: list[Path], tmp_path: Path, monkeypa
             shown.append(rows.num_rows)
             yield rows
 
+    def counted_partitions(self: BucketEvents, rows: Any, api_key: int, direction: str) -> None:
+        partitions.append(rows.num_rows)
+        take_partitions(self, rows, api_key, direction)
+
+    monkeypatch.setattr(BucketEvents, "take_partitions", counted_partitions)
     monkeypatch.setattr(RequestSums, "take", counted_take)
     monkeypatch.setattr(RequestSums, "once_more", counted)
     for piece in pieces:
-        added_up.clear()
-        shown.clear()
+        for counts in (added_up, shown, partitions):
+            counts.clear()
         assert append(out, piece).exit_code == 0
     n_requests = Dataset.open(out).rows("requests")
     assert sum(added_up) < n_requests / 2
     assert sum(added_up) + sum(shown) < n_requests
+    assert sum(partitions) < Dataset.open(out).rows("partitions")
     assert contents(out) == contents(at_once(pieces, tmp_path))
 
 

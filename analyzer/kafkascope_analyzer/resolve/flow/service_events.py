@@ -43,6 +43,8 @@ class ServiceEvents(EventSource):
         self._asked, self._held_until = TimesOfRequests(*self._first), TimesOfRequests(*self._first)
         self._highest = np.full(len(self._conn_ids), -1)
         """The highest number of a request that was taken, by connection."""
+        self._taken = np.empty(0, np.int64)
+        """The rows of the last batch of `partitions` that are events."""
 
     def needs_all_requests(self) -> NDArray[np.bool_]:
         """Whether each connection has a run that was not known when its first request was added to the totals."""
@@ -79,17 +81,29 @@ class ServiceEvents(EventSource):
         """Whether the client of each connection has failures, for Produce responses."""
         return self._clients != NO_SUBJECT if (api_key, direction) == (PRODUCE, "response") else None
 
+    def wants_all_partitions(self, api_key: int, direction: str) -> None:
+        """None: the rows that it keeps are enough."""
+
+    def keeps_partitions(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Whether each row is the first batch that was accepted after a failure."""
+        kept = np.zeros(rows.num_rows, np.bool_)
+        kept[self._taken] = True
+        return kept
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Yields the first batch of a topic-partition that is accepted after each failure there of the same client."""
-        rows = rows.filter(pa.array(int_column(rows, "error_code", -1) == 0))
+        accepted = self._taken = np.flatnonzero(int_column(rows, "error_code", -1) == 0)
+        rows = rows.take(pa.array(accepted))
         conn, ts_ns = int_column(rows, "conn", 0), int_column(rows, "ts_ns", 0)
         subjects = self._failures.subjects(self._clients[conn], [rows["topic"], rows["partition"]])
         failed = np.flatnonzero(subjects != NO_SUBJECT)
         since = self._failures.last(subjects[failed], ts_ns[failed]) if len(failed) else failed
         failed, since = failed[since != NO_SUBJECT], since[since != NO_SUBJECT]
-        if not len(failed):
+        first = failed[self._counter.take(conn[failed], subjects[failed], since)]
+        self._taken = accepted[first]
+        if not len(first):
             return
-        chosen = rows.take(pa.array(failed[self._counter.take(conn[failed], subjects[failed], since)]))
+        chosen = rows.take(pa.array(first))
         columns = {name: chosen[name] for name in ("conn", "number", "ts_ns", "topic", "partition", "request_id")}
         columns["accepted_ns"] = chosen["ts_ns"]
         columns["n"] = pa.repeat(1, chosen.num_rows)

@@ -65,6 +65,8 @@ class PartitionEvents(EventSource):
         """The highest number of a request that was taken, by connection."""
         self._message: tuple[int, str] | None = None
         self._counters: list[FollowCounter] = []
+        self._taken = np.empty(0, np.int64)
+        """The rows of the last batch that later runs need."""
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Notes which requests fail for which topic-partition."""
@@ -112,6 +114,16 @@ class PartitionEvents(EventSource):
             return None
         return np.asarray(np.any([clients != NO_SUBJECT for clients in self._clients.values()], axis=0), np.bool_)
 
+    def wants_all_partitions(self, api_key: int, direction: str) -> None:
+        """None: the rows that it keeps are enough."""
+
+    def keeps_partitions(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Whether each row follows an error, names the leader, or was never answered. Requests whose own response fails
+        next are kept too: they count among those that follow an error."""
+        kept = np.zeros(rows.num_rows, np.bool_)
+        kept[self._taken] = True
+        return kept
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Yields the rows that closely follow an error."""
         if self._message != (api_key, direction):
@@ -125,7 +137,7 @@ class PartitionEvents(EventSource):
         if len(self._runs):
             is_single = self._runs.run_of(request_numbers(rows)) == NO_RUN
             subjects, topics = np.where(is_single, subjects, NO_SUBJECT), np.where(is_single, topics, NO_SUBJECT)
-        near = np.flatnonzero((subjects != NO_SUBJECT) | (topics != NO_SUBJECT))
+        near = self._taken = np.flatnonzero((subjects != NO_SUBJECT) | (topics != NO_SUBJECT))
         if len(near):
             rows = rows.take(pa.array(near))
             yield from self._events(rows, conn[near], subjects[near], topics[near])
@@ -155,6 +167,7 @@ class PartitionEvents(EventSource):
             by_topic = mine[counter.take(conn[mine], which[mine], since)]
             follows[by_topic] = True
         kept = follows | hints | unanswered
+        self._taken = self._taken[kept]
         marks = {"leader_id": leaders, "hints": pa.array(hints), "unanswered": pa.array(unanswered)}
         if self._message is not None and self._message[1] == "request":
             fails = self._answers.fail_next(rows, subjects) & ~unanswered

@@ -41,6 +41,7 @@ from kafkascope_analyzer.resolve.tables import contract_rows
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.contract_rows import Names
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.resolve.tables.kept_partitions import KeptPartitions
 from kafkascope_analyzer.resolve.tables.parted_table import PartedTable, RowFacts
 from kafkascope_analyzer.resolve.tables.request_sums import RequestSums
 from kafkascope_analyzer.resolve.tables.undecoded_ranges import OpenStretches
@@ -73,8 +74,8 @@ class BucketTables:
         self._messages = bucket.messages(raw["conn_id"])
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
         runs = find_error_runs(bucket.spill)
-        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, self._messages)
-        self._events = BucketEvents(context, name, events)
+        self._context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, self._messages)
+        self._events = BucketEvents(self._context, name, events)
         self._roles = RoleCounts()
         self._rows: dict[str, int] = {}
         self._kept: dict[str, tuple[DatasetFile, ...]] = {}
@@ -163,12 +164,16 @@ class BucketTables:
     def _partitions(self) -> None:
         found = ((name, message_of_spill(name)) for name in spilled_tables(self._bucket.spill))
         messages = {name: message for name, message in found if message is not None}
+        kept = KeptPartitions(self._bucket, self._events, self._context)
         with self._parted(PARTITIONS, list(messages)) as parted:
+            kept.resume(parted)
             for name, message in messages.items():
-                for part, batch in parted.batches(name, self._events.wants_partitions(*message)):
+                for part, batch in kept.batches(parted, name, message):
                     rows = contract_rows.partition_rows(batch, message, self._names)
                     parted.write(part, rows)
                     self._events.take_partitions(_with_numbers(rows, batch), *message)
+                    kept.keep(part, name, batch, self._events.keeps_partitions(rows, *message))
+            kept.save(parted)
         self._note(PARTITIONS, parted)
 
     def _record_batches(self) -> None:

@@ -61,9 +61,8 @@ class RequestSums:
 
     def _still_holds(self, state: dict[str, Any], requests: PartedTable) -> bool:
         """Whether the rows of the parts of a saved state are unchanged."""
-        before, now = state["uncovered"], self._uncovered.times
         is_kept = all(part in requests.is_kept and requests.keys[part] == key for part, key in state["parts"].items())
-        return is_kept and now[: len(before)] == before and all(end > state["last_ns"] for _, end in now[len(before) :])
+        return is_kept and self._uncovered.goes_on(state["uncovered"], state["last_ns"])
 
     def once_more(self) -> Iterator[pa.Table]:
         """Yields the spilled rows that the sources of events still have to get, of parts that are in the totals."""
