@@ -75,6 +75,8 @@ def _keys(failure: Failure) -> Iterator[Key]:
         yield from (("server", server) for server in failure.servers)
     elif not failure.silences:
         yield _way_of_failing(failure), failure.node_id
+    if failure.servers and failure.node_id is None:
+        yield from (("kept out", host) for host in failure.kept_out)
     if failure.kind.holds_replicas:
         yield _OF_ALL
     if failure.is_of_broker:
@@ -101,6 +103,9 @@ def _following(recovery: ClientRecovery, known: Failures) -> Iterator[Failure]:
     if error in _TOO_EARLY:
         lost = known.latest(("host", recovery.client_ip), start, start + SECOND)
         yield from islice(_those_that(_is_too_early, recovery, lost), 1)
+    if recovery.resource_kind == "connection":
+        away = known.latest(("kept out", recovery.client_ip), start, start + SECOND)
+        yield from islice(_those_that(_is_kept_out, recovery, away), 1)
     if error in FOLLOWS:
         paths = known.latest(("replica", recovery.old_node_id), start, start + SECOND)
         yield from _those_that(_follows, recovery, paths)
@@ -170,9 +175,17 @@ def _is_too_early(recovery: ClientRecovery, failure: Failure) -> bool:
     return goes_on and _is_of_time(recovery, failure) and recovery.first_error_name in _TOO_EARLY
 
 
+def _is_kept_out(recovery: ClientRecovery, failure: Failure) -> bool:
+    """Whether the client lost a connection to a server that let its host have none at that time."""
+    is_refused = recovery.resource in failure.servers and recovery.client_ip in failure.kept_out
+    return recovery.resource_kind == "connection" and is_refused and _is_of_time(recovery, failure)
+
+
 def _is_at(recovery: ClientRecovery, failure: Failure) -> bool:
     """Whether the recovery is from an error of the failed broker itself. A restarted broker knows no topic at first, so
     unknown-topic errors count only if the client recovered; a topic that stays unknown is missing."""
+    if _is_kept_out(recovery, failure):
+        return True
     error = recovery.first_error_name
     if recovery.old_node_id != failure.node_id or error not in _AT_NODE[_way_of_failing(failure)]:
         return False

@@ -11,7 +11,9 @@ from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.contrast import Contrast
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
 from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -149,6 +151,25 @@ def test_hosts_that_brokers_turn_away_are_one_failure_until_the_first_is_served(
     assert (failure.hosts, failure.end_ns, failure.waited_ms) == ({"10.0.0.21"}, 30 * NS, 18_000)
     assert severity_of(failure) == "error"
     assert not failure.is_never_let_in, "it was served before"
+
+
+def test_connections_that_clients_lose_while_their_host_is_turned_away_follow_from_that(
+    state: MakeState, recovery: MakeRow
+) -> None:
+    """Recorded: a broker was slow by the load of its machine, and then reached its limit for one address."""
+    (away,) = turned_away_hosts([state(1, 21, "turned_away", 20, 30), state(2, 21, "turned_away", 21, 22)], [])
+    slow = replace(away, kind=BROKER_SLOW, node_id=1, hosts=frozenset(), servers=frozenset(), start_ns=5 * NS)
+    slow.recoveries, slow.recoveries_of, slow.client_instance_ids = [], {}, set()
+    reset = {"resource_kind": "connection", "resource": state(1, 21, "serving", 0, 1).server}
+    at_limit = recovery("CONNECTION_RESET", 21, 1, 21, 31, **reset)
+    others = [
+        recovery("CONNECTION_RESET", 22, 1, 21, 31, **reset),
+        recovery("CONNECTION_RESET", 21, 1, 12, 13, **reset),
+        recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 21, 31),
+    ]
+    attribute_recoveries([at_limit, *others], failures_by_resource([slow, away]))
+    assert away.recoveries == [at_limit]
+    assert away.client_instance_ids == {"ci-21"}
 
 
 def test_a_host_that_did_not_try_for_a_while_was_turned_away_all_the_time(state: MakeState) -> None:

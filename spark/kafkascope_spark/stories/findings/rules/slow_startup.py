@@ -116,7 +116,9 @@ RULE = Rule(
     sources=("KIP-601", "KIP-134", "KIP-62"),
     detectors=(DETECTOR,),
     follows=Follows(
-        kinds=BROKER_FAILURES | MOVES | {"replication", "listener", "quota", "client", "member", "member_fenced"},
+        kinds=BROKER_FAILURES
+        | MOVES
+        | {"replication", "listener", "quota", "client", "member", "member_fenced", "connection_limit"},
         half_of_time=True,
         keeps_advice=False,
     ),
