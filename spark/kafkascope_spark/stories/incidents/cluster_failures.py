@@ -7,6 +7,7 @@ from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import UNSERVED, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.cluster_down import CLUSTER_DOWN
+from kafkascope_spark.stories.incidents.kinds.hosts_cut import HOSTS_CUT
 from kafkascope_spark.stories.servers.table import BrokerState
 
 LEAST_BROKERS = 2
@@ -23,6 +24,15 @@ def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState])
     for group in _at_one_time(of_brokers):
         if len(brokers) >= LEAST_BROKERS and brokers <= {key for failure in group for key in _keys(failure)}:
             yield _of_parts(group, {row.server for row in serving if row.broker_key not in brokers})
+
+
+def mark_cut_hosts(failures: Iterable[Failure]) -> None:
+    """Makes failures of the cluster such of the way to it where other hosts were served by the same brokers meanwhile.
+    Call this after the places are known."""
+    for failure in failures:
+        if failure.kind is CLUSTER_DOWN and failure.contrast.hosts_beside:
+            failure.kind, failure.subject = HOSTS_CUT, "all brokers"
+            failure.hosts = frozenset(row.host for row in failure.states if row.host_kind == "client")
 
 
 def _own(failure: Failure) -> list[BrokerState]:

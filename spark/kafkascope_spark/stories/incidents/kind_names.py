@@ -3,6 +3,7 @@ kafkascope_spark.stories.incidents.kinds, which defines the rest of the kind."""
 
 INCIDENT_KINDS = (
     "cluster_down",
+    "hosts_cut",
     "cluster_slow",
     "broker_down",
     "broker_restarted",

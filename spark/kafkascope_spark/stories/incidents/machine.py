@@ -26,7 +26,7 @@ from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
 from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
 from kafkascope_spark.stories.incidents.client_listeners import name_by_client_listeners
-from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
+from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, mark_cut_hosts
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.stories.incidents.controllers import Listener, give_controllers, join_cut_controllers
@@ -299,7 +299,7 @@ class Incidents:
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
         self._do("addresses of names", lambda: mark_dead_addresses(found, self._lookups, self._states))
-        self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
+        self._do("places", lambda: self._localize(found))
         found = with_repeated(found)
         self._do("stalls of consequences", lambda: give_further_stalls(found))
         return found
@@ -313,6 +313,10 @@ class Incidents:
         self._do("partitions left out", lambda: mark_left_out(late, self._packets.fetches))
         retries = self._found("late retries", lambda: late_retries(_without(stalls, late), recoveries))
         return [*self._found("slow groups", lambda: join_slow_members(of_clients, late)), *retries]
+
+    def _localize(self, found: list[Failure]) -> None:
+        localize(found, self._states, self._packets.contrasts)
+        mark_cut_hosts(found)
 
     def _of_ended_or_late_clients(self, others: list[Failure]) -> list[Failure]:
         """Returns the failures of clients that ended without a clean close, and of those that ended a transaction late,

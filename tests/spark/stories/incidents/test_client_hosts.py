@@ -7,7 +7,7 @@ from tests.spark.stories.incidents.conftest import NS, MakeRow, MakeStall, MakeS
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
-from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
+from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, mark_cut_hosts
 from kafkascope_spark.stories.incidents.contrast import Contrast
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import severity_of
@@ -117,9 +117,13 @@ def test_an_address_of_no_broker_does_not_save_the_cluster(state: MakeState, rec
 def test_a_host_that_all_brokers_served_meanwhile_shows_that_the_way_of_the_others_failed(state: MakeState) -> None:
     rows, failures = all_down(state)
     (cluster,) = cluster_failures(failures, rows)
+    mark_cut_hosts([cluster])
+    assert (cluster.kind.name, cluster.kind.place) == ("cluster_down", "cluster")
     cluster.contrast = Contrast(hosts_beside={"10.0.0.31"})
+    mark_cut_hosts([cluster])
+    assert (cluster.kind.name, cluster.kind.place) == ("hosts_cut", "path")
     sentence = cluster.kind.sentence(cluster, Times(0))
-    assert sentence.startswith("10.0.0.21, 10.0.0.22 could not use any of 3 brokers")
+    assert sentence.startswith("10.0.0.21, 10.0.0.22 could not use any broker")
     assert sentence.endswith("while the same brokers served 10.0.0.31")
     assert [action.owner for action in cluster.kind.advice(cluster, Observed(cluster, {}, []))] == ["network"]
 

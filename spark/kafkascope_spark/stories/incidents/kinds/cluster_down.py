@@ -1,9 +1,9 @@
 """All brokers failed at the same time.
 
 Looks at the states of all brokers that served clients. Could be confused with a failure of the network between all
-clients and all brokers, or of the place of capture, where no connection ends; and with one of the network between some
-hosts and all brokers, which another host that these brokers serve shows. Proved by packets that show each broker down,
-silent or frozen at the same time.
+clients and all brokers, or of the place of capture, where no connection ends; and with hosts that are cut off, while
+the same brokers serve another host (hosts_cut). Proved by packets that show each broker down, silent or frozen at the
+same time.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from kafkascope_spark.stories.findings.wording import counted, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES, MOST_COMMANDS
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -20,16 +20,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     n = len({state.broker_key for state in failure.states if state.host_kind == "client"})
     beside = f", though {listed(sorted(failure.beside))} answers for the cluster" if failure.beside else ""
     when = times.of(failure)
-    if failure.contrast.hosts_beside:
-        return (
-            f"{listed(_hosts(failure))} could not use any of {counted(n, 'broker')} {when}, while the same brokers "
-            f"served {listed(sorted(failure.contrast.hosts_beside))}{beside}"
-        )
     return f"All {counted(n, 'broker')} were unavailable at one time {when}: no client could be served{beside}"
-
-
-def _hosts(failure: Failure) -> list[str]:
-    return sorted({state.host for state in failure.states if state.host_kind == "client"})
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
@@ -40,13 +31,7 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
             "they advertise: the services, node ports or load balancers of the single brokers (endpoints without a "
             "pod because labels changed, a target group without targets, a firewall)."
         )
-    if failure.contrast.hosts_beside:
-        yield network(
-            f"The brokers ran: they served {listed(sorted(failure.contrast.hosts_beside))}. Look at what "
-            f"{listed(_hosts(failure), MOST_COMMANDS)} have in common on their way to the brokers: a gateway, router, "
-            "firewall or VPN."
-        )
-    elif all(state.state in ENDED_STATES for state in failure.states):
+    if all(state.state in ENDED_STATES for state in failure.states):
         yield brokers(
             "Find out what stopped all brokers: an orchestration that restarts them together, a shared host, disk or "
             "power. Restart them one at a time, each when no partition is under-replicated any more."
