@@ -145,10 +145,12 @@ class Workers:
             self._send(pipe, (place, replace(block, datagrams=datagrams if number == 0 else [])))
 
     def scanned(self) -> list[BucketResult]:
-        """Ends the scans."""
+        """Ends the scans, and releases the memory of blocks."""
         for pipe in self._pipes:
             self._send(pipe, None)
-        return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
+        results = [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
+        self._slots.clear()
+        return results
 
     def done(self, tasks: Sequence[SpillTask]) -> list[Any]:
         """Has the workers do tasks, each one that of its number, as far as there are that many. Returns what each task
