@@ -158,7 +158,7 @@ _WHY_UNREAD = {
     "zookeeper": "ZooKeeper's protocol",
     "oversize": "a frame too large to be one",
     "truncated_by_snaplen": "packets were cut by the snap length",
-    "orphan_response": "a response whose request is not in the capture",
+    "orphan_response": "a response for which no request of the capture waits",
     "capture_end": "a frame that the capture's end cut off",
     "connection_end": "a frame that the connection's end cut off",
     "tls_overhead": "TLS around what was decrypted: headers and tags of records, handshakes",

@@ -47,7 +47,7 @@ BROKER_HEARTBEAT_RESPONSES = _messages(
 MESSAGES = (
     BROKER_HEARTBEAT_REQUESTS,
     BROKER_HEARTBEAT_RESPONSES,
-    _messages("metadata_responses", "Metadata/response", brokers=_list_of(host=_TEXT, port=_INT)),
+    _messages("metadata_responses", "Metadata/response", brokers=_list_of(node_id=_INT, host=_TEXT, port=_INT)),
     _messages(
         "metadata_requests",
         "Metadata/request",

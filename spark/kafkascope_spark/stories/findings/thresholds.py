@@ -40,6 +40,8 @@ SESSIONS_BEGUN = 5
 """Fetch sessions per connection: the first one, and some more after errors, for which clients may begin a new one."""
 STORM = 10
 """More responses than this for one resource are a storm (the same limit as for recoveries)."""
+OLD_TIMES_MS = 604_800_000
+"""log.retention.hours (168): records that are older by their own time may be deleted at the next check."""
 RESET_AFTER_MS = 30_000
 """A consumer looks up its new offset at once; one attempt may take request.timeout.ms."""
 TOPIC_MISSING_MS = 5_000

@@ -12,6 +12,7 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key
+from kafkascope_spark.stories.incidents.left_out import has_left_out
 from kafkascope_spark.stories.incidents.recovery_attribution import MAY_OUTLAST
 from kafkascope_spark.stories.incidents.stall_candidates import (
     LEAST_OVERLAP_NS,
@@ -108,7 +109,8 @@ def at_unserved_address(stall: Stall, among: Candidates) -> Failure | None:
 def at_moved_resource(stall: Stall, among: Candidates) -> Failure | None:
     """Returns the failure that errors show for the topic-partition, group or transactional id of the stall: its leader
     or coordinator moved, access was denied, ..."""
-    return _failure(among.longest(("resource", name) for name in _resources_of(stall)))
+    keys = (("resource", name) for name in _resources_of(stall))
+    return _failure(among.longest(keys, lambda failure: not has_left_out(stall, failure)))
 
 
 def at_lost_place(stall: Stall, among: Candidates) -> Failure | None:
@@ -174,7 +176,8 @@ def while_not_recovered(stall: Stall, among: Candidates) -> Failure | None:
     client = stall.client_instance_id
     keys: list[Key] = [("resource", (client, name)) for name in sorted(_resources_of(stall))]
     found = (among.recovering(key) for key in (*keys, ("node", (client, stall.node_id))))
-    last = max((each for each in found if each is not None), key=itemgetter(0), default=None)
+    waiting = (each for each in found if each is not None and not has_left_out(stall, each[1]))
+    last = max(waiting, key=itemgetter(0), default=None)
     return None if last is None else last[1]
 
 

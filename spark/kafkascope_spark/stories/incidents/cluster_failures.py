@@ -85,13 +85,17 @@ def _of_parts(parts: Sequence[Failure], others: Collection[str]) -> Failure:
 def _fault(parts: Sequence[Failure]) -> Fault:
     """Returns the times of the fault. It began between the last packet that shows that no broker had failed and the
     first that shows that all had, and ended between the last that shows that all still had and the first that shows
-    that all work again."""
+    that all work again. Hosts that go on waiting when a broker serves others again, for example because they do not
+    know its new address, count until then."""
     rows = [[row for row in part.states if row.host_kind == "client"] or part.states for part in parts]
     over = [[row.after_ns for row in of_part if row.after_ns is not None] for of_part in rows]
     return Fault(
         min(start_ns for part in parts if (start_ns := fault_of(part).start_after_ns) is not None),
         max(min(row.shown_from_ns for row in of_part) for of_part in rows),
-        min(max(row.shown_to_ns for row in of_part) for of_part in rows),
+        min(
+            min(max(row.shown_to_ns for row in of_part), FOREVER if part.end_ns is None else part.end_ns)
+            for part, of_part in zip(parts, rows, strict=True)
+        ),
         max(min(ends) for ends in over) if all(over) else None,
     )
 

@@ -11,6 +11,8 @@ from kafkascope_spark.stories.incidents.latencies import Latencies, Latency
 from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
+from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 R = TypeVar("R")
 
@@ -79,6 +81,8 @@ class GroupMembers:
     """JoinGroup requests that clients gave up, in order of time."""
     silent_leader: SilentLeader | None = None
     """The leader for which the others still waited when the capture ended."""
+    unused_ids: list[JoinRequest] = field(default_factory=list)
+    """JoinGroup requests that got a member id with which nobody joined, and for which the group waited."""
     dead: list[AffectedClient] = field(default_factory=list)
     """Members whose processes ended without leaving the group, which still waited for them."""
 
@@ -86,6 +90,7 @@ class GroupMembers:
         """Adds the requests of members when these failed once more."""
         add_rows(self.held, later.held)
         add_rows(self.given_up_joins, later.given_up_joins)
+        add_rows(self.unused_ids, later.unused_ids)
 
 
 @dataclass(slots=True)
@@ -102,6 +107,8 @@ class TopicFacts:
     """Other clusters of the dataset that have a topic of that name."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
     """The actual leader by topic-partition, for errors of a broker that was no longer the leader."""
+    left_at: ClientRecovery | None = None
+    """The error of a consumer whose leader had moved, and which did not fetch the topic-partition from then on."""
     moves_ns: tuple[int, ...] = ()
     """Times at which other leaders were named of the topic-partition whose leader moved most often."""
 

@@ -42,6 +42,7 @@ from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import give_further_stalls, with_families
 from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
+from kafkascope_spark.stories.incidents.given_member_ids import give_unused_ids
 from kafkascope_spark.stories.incidents.given_up_joins import give_given_up
 from kafkascope_spark.stories.incidents.harm import give_fetched_again
 from kafkascope_spark.stories.incidents.held_members import give_held
@@ -52,7 +53,7 @@ from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.late_responses import with_late_responses
 from kafkascope_spark.stories.incidents.late_retries import late_retries
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
-from kafkascope_spark.stories.incidents.left_out import mark_left_out
+from kafkascope_spark.stories.incidents.left_out import left_after_moves, mark_left_out
 from kafkascope_spark.stories.incidents.links import with_links
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
@@ -293,7 +294,7 @@ class Incidents:
         self._do("error messages", lambda: give_messages(found, self._packets))
         self._do("long polls", lambda: give_held(found, self._packets, self._clients))
         self._do("joins that were given up", lambda: give_given_up(found, self._packets))
-        self._do("silent leaders", lambda: give_silent_leaders(found, self._packets, self._clients))
+        self._give_what_held_groups_up(found)
         self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
         self._do("times of errors", lambda: give_error_brackets(found, self._packets.last_successes))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
@@ -304,15 +305,22 @@ class Incidents:
         self._do("stalls of consequences", lambda: give_further_stalls(found))
         return found
 
+    def _give_what_held_groups_up(self, failures: list[Failure]) -> None:
+        """Sets the leaders and the member ids for which rebalances waited."""
+        self._do("silent leaders", lambda: give_silent_leaders(failures, self._packets, self._clients))
+        self._do("unused member ids", lambda: give_unused_ids(failures, self._packets))
+
     def _late_clients(
         self, stalls: list[Stall], recoveries: list[ClientRecovery], of_clients: list[Failure]
     ) -> list[Failure]:
         """Returns the failures of clients that fetched late, left topic-partitions out or tried again late, without
         those that belong to a failure of of_clients."""
-        late = self._found("late polls", lambda: late_polls(stalls))
-        self._do("partitions left out", lambda: mark_left_out(late, self._packets.fetches))
-        retries = self._found("late retries", lambda: late_retries(_without(stalls, late), recoveries))
-        return [*self._found("slow groups", lambda: join_slow_members(of_clients, late)), *retries]
+        moved = self._found("after moves", lambda: left_after_moves(stalls, self._recoveries))
+        others = _without(stalls, moved)
+        late = self._found("late polls", lambda: late_polls(others))
+        self._do("partitions left out", lambda: mark_left_out([*moved, *late], self._packets.fetches))
+        retries = self._found("late retries", lambda: late_retries(_without(others, late), recoveries))
+        return [*moved, *self._found("slow groups", lambda: join_slow_members(of_clients, late)), *retries]
 
     def _localize(self, found: list[Failure]) -> None:
         localize(found, self._states, self._packets.contrasts)

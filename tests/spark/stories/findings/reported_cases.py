@@ -470,6 +470,40 @@ def answered_at_once(
     return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": rows}
 
 
+def gets_no_watermark(n: int, **answer: Any) -> dict[str, Any]:
+    """A consumer whose Fetch brings neither records nor a high watermark
+    (https://github.com/streamnative/kop/issues/1415). answer: what each response says besides."""
+    own = {**ANSWER, "conn_id": "c1", "n_records": 0, "high_watermark": None, "preferred_read_replica": None}
+    rows = [{**own, "request_id": f"c1-{i}", "ts_ns": (2 + 2 * i) * S, **answer} for i in range(n)]
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
+def has_partitions(name: str, *assigned: list[int], protocol: str = "classic") -> dict[str, Any]:
+    """A group whose leader gives its members these partitions
+    (https://github.com/aio-libs/aiokafka/issues/1175)."""
+    members = [
+        {"client_instance_id": f"ci-{i}", "member_id": f"m-{i}", "assigned": [f"{name}-{p}" for p in places]}
+        for i, places in enumerate(assigned, 1)
+    ]
+    settled = {"rebalance_id": "r-1", "group_id": name, "start_ns": 2 * S, "end_ns": 2 * S + MS, "members": members}
+    settled |= {"generation": 5, "group_protocol": protocol, "protocol_type": "consumer", "evidence": ["c1-1"]}
+    clients = [
+        {**ONE, "client_instance_id": f"ci-{i}", "group_id": name, "conn_ids": [f"c{i}"], "last_ns": 9 * S}
+        for i in range(1, len(assigned) + 1)
+    ]
+    connections = [{"conn_id": f"c{i}"} for i in range(1, len(assigned) + 1)]
+    return {"clients": clients, "connections": connections, "rebalances": [settled]}
+
+
+def says_who_it_is(n: int, software_name: str, version: str = "1.0") -> dict[str, Any]:
+    """A program whose ApiVersions is refused (https://github.com/redpanda-data/console/issues/390)."""
+    own = {"conn_id": "c1", "client_id": "app", "client_ip": "10.0.0.9", "api_key": 18, "api_name": "ApiVersions"}
+    own |= {"status": "ok", "error_name": "INVALID_REQUEST", "error_code": 42}
+    own |= {"software_name": software_name, "software_version": version}
+    rows = [{**own, "request_id": f"c1-{i}", "ts_ns": (2 + i) * S} for i in range(n)]
+    return {"clients": [{**ONE, "kind": "unknown"}], "connections": [{"conn_id": "c1"}], "requests": rows}
+
+
 def asks_for_all_topics(n: int, *, every_s: int = 2, n_bytes: int = 400_000) -> dict[str, Any]:
     """An exporter of metrics (https://github.com/danielqsj/kafka_exporter/issues/74)."""
     own = {"conn_id": "c1", "client_ip": "10.0.0.9", "response_bytes": n_bytes, "broker_us": 700_000}
@@ -537,10 +571,21 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "elect a controller at last": (votes(12, led_s=40), set()),
     "ask for votes in one round": (votes(6), set()),
     "is answered at once": (answered_at_once(250), {"fetches_not_held"}),
+    "asks for no byte at least": (answered_at_once(250, min_bytes=0, held=True), {"fetches_not_held"}),
+    "gets no high watermark": (gets_no_watermark(12), {"fetch_without_watermark"}),
+    "gets a high watermark": (gets_no_watermark(12, high_watermark=7), set()),
+    "is sent to a replica without one": (gets_no_watermark(4, preferred_read_replica=3), set()),
+    "gets no high watermark for a moment": (gets_no_watermark(4), set()),
+    "a partition of two members": (has_partitions("twice1", [0, 1], [1]), {"assigned_twice"}),
+    "a partition for each member": (has_partitions("twice2", [0], [1]), set()),
+    "a partition of two members that share": (has_partitions("twice3", [0], [0], protocol="share"), set()),
+    "has a blank in its name": (says_who_it_is(3, "RP Console"), {"software_name_refused"}),
+    "has no version": (says_who_it_is(3, "sarama", ""), {"software_name_refused"}),
+    "has a name that brokers accept": (says_who_it_is(3, "apache-kafka-java"), set()),
+    "has a blank in its name once": (says_who_it_is(1, "RP Console"), set()),
     "is answered at once by a server that holds others": (answered_at_once(250, held=True), set()),
     "is answered after its wait": (answered_at_once(250, took_us=500_000), set()),
     "asks not to wait": (answered_at_once(250, wait_ms=5), set()),
-    "asks for no bytes": (answered_at_once(250, min_bytes=0), set()),
     "asks for all topics": (asks_for_all_topics(8), {"large_metadata"}),
     "asks for all topics once a minute": (asks_for_all_topics(8, every_s=60), set()),
     "asks for its own topics": (asks_for_all_topics(8, n_bytes=9_000), set()),
@@ -613,6 +658,11 @@ REPORTED_SENTENCES = {
     "stays fenced": "that it had read did not move, while another broker was at 5000",
     "elect no controller": "1 controller (10.0.0.31) asked for votes 12 times from",
     "is answered at once": "without records after 1.00 ms (median)",
+    "asks for no byte at least": "each Fetch says with min_bytes 0 that an answer without records will do",
+    "gets no high watermark": "12 Fetch of app (10.0.",
+    "a partition of two members": "twice1-1 is assigned to more than one member of group twice1 in generation 5",
+    "has a blank in its name": "got INVALID_REQUEST for ApiVersions 3 times",
+    "has no version": "do not accept its software version ''",
     "asks for all topics": "one time in 2.00 s, and got 400 kB each time",
     "gives up its TLS handshake": "1.00 s (median) after it had opened them",
     "cut at its size": "each at a Produce of 1200000 bytes or more, which it did not answer",

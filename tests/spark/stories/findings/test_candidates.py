@@ -11,15 +11,18 @@ from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.findings.rules import (
     abandoned_responses,
     advertised_unreachable,
+    assigned_twice,
     bootstrap_at_controller,
     broker_stays_fenced,
     closed_at_request,
     cut_while_waiting,
     evicted_member,
     fetches_not_held,
+    leader_not_listed,
     log_truncated,
     lost_offsets,
     never_answered,
+    no_broker_listed,
     old_address,
     rebalance_storm,
     returns_to_offset,
@@ -192,8 +195,10 @@ def test_a_loopback_address_where_no_server_is_seen(host: str, port: int, asked:
     assert asks_spark(advertised_unreachable.RULE, reads) is asked
 
 
-def of_members(*assigned: list[str] | None) -> list[dict[str, Any]]:
-    return [{"assigned": places} for places in assigned]
+def of_members(*assigned: list[str] | None, instance: str | None = None) -> list[dict[str, Any]]:
+    return [
+        {"member_id": f"m-{n}", "group_instance_id": instance, "assigned": places} for n, places in enumerate(assigned)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +236,32 @@ def test_three_connections_that_a_server_closes_at_one_request(
     unanswered = [("c1", 0, 1, 12), ("c1", 0, 1, 12), ("c2", 0, 1, 12), ("c3", 0, *third), ("open", 0, 1, 12)]
     closed = [("c1", 9, *ENDS), ("c2", 9, *ENDS), ("c3", closed_ns, *ends), ("without a request", 9, *ENDS)]
     assert asks_spark(closed_at_request.RULE, {"unanswered": unanswered, "closed": closed}) is asked
+
+
+@pytest.mark.parametrize(
+    ("members", "asked"),
+    [
+        (of_members(["orders-0"], ["orders-1"]), False),
+        (of_members(["orders-0", "orders-1"], ["orders-1"]), True),
+        (of_members(["orders-0"], None), False),
+        (of_members(["orders-0"], ["orders-0"], instance="pod-0"), False),
+    ],
+)
+def test_a_partition_of_two_members(members: list[dict[str, Any]], asked: bool) -> None:
+    reads = {"settled": [(of_members(["new-0"], ["new-1"]),), (members,)]}
+    assert asks_spark(assigned_twice.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(("leader_id", "asked"), [(1, False), (7, True)])
+def test_a_leader_that_no_metadata_lists(leader_id: int, asked: bool) -> None:
+    reads = {"leaders": [(2,), (leader_id,)], "brokers": [(1,), (2,)]}
+    assert asks_spark(leader_not_listed.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(("last_ns", "asked"), [(SECOND_NS, True), (2 * SECOND_NS, True), (3 * SECOND_NS, False)])
+def test_a_client_that_ends_with_metadata(last_ns: int, asked: bool) -> None:
+    reads = {"asked": [("c1", SECOND_NS), ("c2", 0)], "working": [(["c2", "c1"], last_ns), (["c3"], 9 * SECOND_NS)]}
+    assert asks_spark(no_broker_listed.RULE, reads) is asked
 
 
 @pytest.mark.parametrize(

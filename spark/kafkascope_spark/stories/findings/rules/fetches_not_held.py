@@ -1,4 +1,4 @@
-"""`fetches_not_held`: a server answers Fetch at once, without records, though it may wait for them."""
+"""`fetches_not_held`: Fetch is answered at once, without records, though the client lets the server wait for them."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_parsers import api_keys
@@ -20,23 +20,26 @@ _NO_RECORDS = Where(
     n_errors=0,
     max_wait_ms=at_least(limit.NOT_HELD_WAIT_MS),
 )
-_EMPTY = Groups(
-    _NO_RECORDS.and_where(
-        column("broker_us") * float(limit.NOT_HELD_PART) < column("max_wait_ms") * 1e3, min_bytes=above(0)
-    ),
-    per=("conn_id",),
-    having=count() >= limit.NOT_HELD,
+_AT_ONCE = column("broker_us") * float(limit.NOT_HELD_PART) < column("max_wait_ms") * 1e3
+_EMPTY = Groups(_NO_RECORDS.and_where(_AT_ONCE, min_bytes=above(0)), per=("conn_id",), having=count() >= limit.NOT_HELD)
+_AS_ASKED = Groups(
+    _NO_RECORDS.and_where(_AT_ONCE, column("min_bytes") < 1), per=("conn_id",), having=count() >= limit.NOT_HELD
 )
 _N_HELD = count_if(all_of(column("broker_us") >= column("max_wait_ms") * 1e3))
+
+
 # One finding per client and server. A broker answers a Fetch without records at once where it has errors, or sends the
 # consumer to another replica: these are left out, and so is who asks seldom. A broker also does so for a moment while
 # leaders move; it holds other Fetch requests of the capture.
-_QUERY = f"""
+def _query(groups: str, min_bytes: str, unless: str) -> str:
+    """Returns the query for the Fetch requests with such a min_bytes. groups: the read with their connections; unless:
+    further joins, which leave connections out."""
+    return f"""
 with at_once as (
-    select r.request_id, r.conn_id, r.ts_ns, r.broker_us, r.max_wait_ms
-    from requests r left semi join empty_on_connection using (conn_id)
+    select r.request_id, r.conn_id, r.ts_ns, r.broker_us, r.max_wait_ms, r.min_bytes
+    from requests r left semi join {groups} using (conn_id)
     where r.api_key = {api_keys.FETCH} and r.status = 'ok' and coalesce(r.n_records, 0) = 0 and r.n_errors = 0
-        and r.max_wait_ms >= {limit.NOT_HELD_WAIT_MS} and r.min_bytes > 0
+        and r.max_wait_ms >= {limit.NOT_HELD_WAIT_MS} and r.min_bytes {min_bytes}
         and r.broker_us * cast({limit.NOT_HELD_PART} as bigint) < cast(r.max_wait_ms as bigint) * 1000
 ), sent_away as (
     select distinct conn_id from partitions
@@ -48,10 +51,10 @@ with at_once as (
 )
 select client_instance_id, client_id, client_ip, software_name, o.server, max(o.node_id) as node_id, count(*) as n,
     min(a.ts_ns) as first_ns, max(a.ts_ns) as last_ns, min(a.max_wait_ms) as max_wait_ms,
-    percentile_approx(a.broker_us, 0.5) as took_us, {first_ids("a.request_id", "a.ts_ns")} as evidence,
-    array_sort(collect_set(a.conn_id)) as conn_ids
+    max(a.min_bytes) as min_bytes, percentile_approx(a.broker_us, 0.5) as took_us,
+    {first_ids("a.request_id", "a.ts_ns")} as evidence, array_sort(collect_set(a.conn_id)) as conn_ids
 from at_once a join owned_connections o on a.conn_id = o.conn_id left anti join sent_away s on a.conn_id = s.conn_id
-    left anti join that_hold h on o.server = h.server
+    {unless}
 where {NO_BROKER}
 group by client_instance_id, client_id, client_ip, software_name, o.server
 having count(*) >= {limit.NOT_HELD}
@@ -70,11 +73,21 @@ def _sentence(f: Facts) -> str:
     return (
         f"{node(f.node_id, f.server)} answered {f.n} Fetch of {client(f.client_id, f.client_ip)} without records after "
         f"{duration(f.took_us * 1000)} (median) from {f.begin(f.first_ns)} on, {a_second:.0f} a second, though it may "
-        f"wait {f.max_wait_ms} ms for records"
+        f"wait {f.max_wait_ms} ms for records{_asked_so(f)}"
     )
 
 
+def _asked_so(f: Facts) -> str:
+    return "" if f.min_bytes > 0 else ": each Fetch says with min_bytes 0 that an answer without records will do"
+
+
 def _advice(f: Facts) -> str:
+    if f.min_bytes <= 0:
+        return (
+            f"Set {setting('fetch_min', f.libraries) or 'fetch.min.bytes'} to 1 (0 now): the server then waits for "
+            f"{setting('fetch_wait', f.libraries)}, or until records come. The server is not the cause: with 0 it has "
+            "to answer at once, and the client asks again. Records come no later with 1."
+        )
     return (
         "The client is not the cause: it sends the next Fetch after each response. A Kafka broker holds such a "
         f"Fetch for {setting('fetch_wait', f.libraries)}, or until records come: upgrade the server or proxy that "
@@ -85,15 +98,17 @@ def _advice(f: Facts) -> str:
 
 RULE = Rule(
     name="fetches_not_held",
-    title="A server does not wait for records before it answers Fetch",
+    title="Fetch is answered at once, without records, again and again",
     severity="warning",
     meaning="A Fetch says how long the broker may wait for records, so that a consumer of a quiet topic asks twice a "
-    "second. A server that answers at once makes it ask hundreds of times a second, for nothing.",
-    looks_at=f"Fetch with max_wait_ms of {limit.NOT_HELD_WAIT_MS} or more and min_bytes above 0, answered without "
+    "second. A server that answers at once makes it ask hundreds of times a second, for nothing; so does a consumer "
+    "that says with min_bytes 0 that nothing is enough.",
+    looks_at=f"Fetch with max_wait_ms of {limit.NOT_HELD_WAIT_MS} or more, answered without "
     f"records or errors in less than a {limit.NOT_HELD_PART}th of that: {limit.NOT_HELD} or more, and "
     f"{limit.NOT_HELD_PART} times as often as that wait allows. Consumers that are sent to another replica are left "
-    "out, and so are servers that let any Fetch wait for as long as it allows.",
-    advice="Upgrade the server or proxy that does not hold Fetch for fetch.max.wait.ms, or report it there.",
+    "out, and so are servers that let any Fetch wait for as long as it allows, unless min_bytes is 0.",
+    advice="Set fetch.min.bytes to 1 where it is 0. Else upgrade the server or proxy that does not hold Fetch for "
+    "fetch.max.wait.ms, or report it there.",
     sources=("KIP-74", "org.apache.kafka.server.purgatory", "fetch.max.wait.ms of the consumer settings"),
     detectors=(
         Detector(
@@ -110,7 +125,14 @@ RULE = Rule(
                 },
                 _is_of_server_that_never_holds,
             ),
-            query=_QUERY,
+            query=_query("empty_on_connection", "> 0", "left anti join that_hold h on o.server = h.server"),
+            subject=lambda f: client(f.client_id, f.client_ip),
+            sentence=_sentence,
+            advice=_advice,
+        ),
+        Detector(
+            reads={"asked_on_connection": _AS_ASKED},
+            query=_query("asked_on_connection", "<= 0", ""),
             subject=lambda f: client(f.client_id, f.client_ip),
             sentence=_sentence,
             advice=_advice,

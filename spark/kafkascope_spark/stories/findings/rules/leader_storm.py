@@ -43,6 +43,7 @@ select * from (
         min(start_ns) as first_ns, max(coalesce(recovered_ns, start_ns)) as last_ns,
         min(failing_ns) as since_ns, {sorted_set("old_node_id")} as node_ids,
         count_if(recovered_ns is null) as n_open, null as conn_ids,
+        max(rediscovered_ns) is null and bool_and(first_error_name = 'NOT_COORDINATOR') as never_looked_up,
         {joined_lists("evidence", "start_ns, recovery_id")} as evidence
     from storms group by client_instance_id
 ) join (select client_instance_id, client_id, client_ip from clients) using (client_instance_id)
@@ -64,11 +65,13 @@ _IS_LOOKUP = all_of(column("n_wasted_requests") > column("n_errors"), resource_k
 """Storms of FindCoordinator: its responses have no error, but contain a coordinator that does not respond."""
 
 
-def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED) -> str:
+def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED, *, never_looked_up: bool = False) -> str:
     """Returns the advice. From Kafka 3.7 on, brokers return the new leader with the error; a new coordinator is never
     returned."""
     if _OLD_EPOCH.issuperset(error_names):
         return _ASK_METADATA
+    if never_looked_up:
+        return _LOOK_UP
     backoff = f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}"
     why = "see why it moved (auto.leader.rebalance.enable of the brokers, a broker that was lost)"
     if _LEADER_MOVED.isdisjoint(error_names):
@@ -85,12 +88,16 @@ _ASK_METADATA = (
     "Metadata goes on naming the old epoch, look at the broker that answers it. A longer pause between its tries "
     "changes nothing."
 )
+_LOOK_UP = (
+    "Update the client's library, and restart it: after NOT_COORDINATOR a client has to ask FindCoordinator who "
+    "coordinates, and this one never did. A longer pause between its tries changes nothing."
+)
 DETECTOR = Detector(
     reads={"storms": Where(RECOVERIES, any_of(_IS_LOOKUP, first_error_name=MOVED), storm=True)},
     query=_QUERY,
     subject=lambda f: listed(f.resources),
     sentence=_sentence,
-    advice=lambda f: _advice(f.libraries, f.error_names),
+    advice=lambda f: _advice(f.libraries, f.error_names, never_looked_up=f.never_looked_up),
 )
 RULE = Rule(
     name="leader_storm",

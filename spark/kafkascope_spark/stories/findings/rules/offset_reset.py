@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Collection
+from datetime import UTC, datetime
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
@@ -26,7 +27,8 @@ _EACH = f"{_OF_PARTITION}, number"
 # that not the answer to ListOffsets shows where it went on, but the next Fetch of the partition, which may be outside
 # the log again where retention is quicker than the client. `matching`: the answers with its offset, which show the
 # policy unless both ends are the same. Where no Fetch follows: all answers, if they agree. `followers`: connections to
-# a node that a leader named as the preferred replica, and up to where the log went by then.
+# a node that a leader named as the preferred replica, and up to where the log went by then. `written`: batches of
+# the topic whose records are dated longer ago than retention keeps records by default.
 _QUERY = f"""
 with lost as (
     select {_WHO}, partition, conn_ids as own_conns, api_key, request_id as lost_id, min(ts_ns) as lost_ns,
@@ -85,7 +87,14 @@ with lost as (
     where p.api_key = {api_keys.FETCH} and p.direction = 'response' and p.preferred_read_replica >= 0
         and exists (select 1 from outside_fetches)
     group by p.topic, p.partition, c.conn_id
-)
+), written as (
+    select topic, count(*) as n_written, count_if(ts_ns / 1e6 - max_timestamp_ms > {limit.OLD_TIMES_MS}) as n_old,
+        min(max_timestamp_ms) as oldest_ms
+    from partitions
+    where api_key = {api_keys.PRODUCE} and direction = 'request' and max_timestamp_ms >= 0
+        and topic in (select topic from lost)
+    group by topic
+), found as (
 select {_WHO}, count(distinct partition) as n, count(*) as n_moves, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
     min(struct(lost_ns, partition, old_offset, new_offset, policy)) as move,
     try_sum(greatest(new_offset - old_offset, 0)) as n_skipped,
@@ -95,7 +104,9 @@ select {_WHO}, count(distinct partition) as n, count(*) as n_moves, min(lost_ns)
     if(try_sum(greatest(new_offset - old_offset, 0)) > 0, 'error', 'warning') as severity
 from moves left join followers using (topic, partition, lost_conn)
 where new_offset is not null
-group by {_WHO}"""
+group by {_WHO}
+)
+select * from found left join (select * from written where n_old > 0) using (topic)"""
 
 
 def _sentence(f: Facts) -> str:
@@ -123,8 +134,19 @@ def _effect(f: Facts) -> str:
             f"did: it reads {counted(f.n_again, 'record')} again"
         )
     if (f.n_skipped or 0) > 0:
-        return f"; it never reads {counted(f.n_skipped, 'record')}"
+        return f"; it never reads {counted(f.n_skipped, 'record')}{_dated(f)}"
     return "; its old offset lay beyond the end of the log" if _was_beyond(f) else ""
+
+
+def _dated(f: Facts) -> str:
+    """Returns how old the records of the topic are by their own times."""
+    if not f.n_old:
+        return ""
+    oldest = datetime.fromtimestamp(f.oldest_ms // 1000, UTC)
+    return (
+        f". Of {counted(f.n_written, 'batch', 'batches')} that were written to {f.topic}, {f.n_old} have records that "
+        f"are dated a week ago or longer, the oldest on {oldest:%Y-%m-%d}"
+    )
 
 
 def _at_follower(f: Facts) -> bool:
@@ -139,6 +161,8 @@ def _was_beyond(f: Facts) -> bool:
 def _advice(f: Facts) -> str:
     if _at_follower(f):
         return _FOLLOWER
+    if f.n_old and (f.n_skipped or 0) > 0:
+        return _DATED
     return _beyond(f) if _was_beyond(f) else _deleted(f.libraries)
 
 
@@ -146,6 +170,15 @@ _FOLLOWER = (
     "No record was deleted, and no offset has to be set: a follower may be some records behind its leader. Update the "
     "client's library: before it gives up a position at a follower it has to ask the leader (KIP-392). Until then let "
     "it read from leaders, without client.rack. What it reads again is processed twice."
+)
+
+
+_DATED = (
+    "The consumer is not the cause: brokers delete by the times in the records (retention.ms), and these are old when "
+    "they are written. Let the producer set times in milliseconds since 1970 (seconds give dates in January 1970, 0 "
+    "gives its first day), or none at all, so that its library sets the present time. Where old times are right (a "
+    "migration, a replay), let the topic have message.timestamp.type=LogAppendTime, or a longer retention.ms, "
+    "meanwhile. Brokers can refuse such records (message.timestamp.before.max.ms). Write what was deleted again."
 )
 
 
@@ -186,9 +219,10 @@ RULE = Rule(
     looks_at=(
         f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
         "that it says nothing: a follower that lags answers the same, and the consumer asks the leader. The offset "
-        "where it continued is that of the next Fetch: some clients look up both ends of the log."
+        "where it continued is that of the next Fetch: some clients look up both ends of the log. Where records are "
+        "skipped, the times in the batches that were written to the topic."
     ),
-    advice=_deleted(()),
+    advice=f"{_deleted(())} Where the records are dated long ago when they are written: {_DATED}",
     sources=(
         "KIP-392",
         "KIP-1106",

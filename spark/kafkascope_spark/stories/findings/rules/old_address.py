@@ -1,4 +1,5 @@
-"""`old_address`: a client keeps connecting to the old address of a broker, although Metadata gave it the new one."""
+"""`old_address`: a client keeps connecting to the old address of a broker, although Metadata gave it the new one, or
+nobody could give it any."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings import thresholds as limit
@@ -8,13 +9,13 @@ from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids
-from kafkascope_spark.stories.findings.wording import broker, client, duration, times
+from kafkascope_spark.stories.findings.wording import broker, client, duration, listed, times
 
 _ATTEMPTS = Where(CONNECTIONS, synack_ns=None, node_id=NOT_NULL)
 _NODE = ("node_id", "server_ip")
 # One finding per client and address. `served`: time in which each address of a node served clients; `tries`: attempts
 # to connect to an address that served nobody any longer, since another address of the node served; `told`: Metadata
-# responses with that other address to the client in that time.
+# responses with that other address to the client in that time; `heard`: clients that got a response of any kind then.
 _QUERY = f"""
 with served as (
     select node_id, server_ip, min(first_ns) as from_ns, max(last_ns) as to_ns
@@ -37,9 +38,22 @@ with served as (
         join metadata_responses m on m.conn_id = c.conn_id and m.ts_ns between t.moved_ns and t.last_ns
     where exists(m.brokers, each -> each.host = t.new_ip)
     group by t.client_instance_id, t.server
+), heard as (
+    select distinct t.client_instance_id, t.server
+    from tries t join owned_connections o on o.client_instance_id = t.client_instance_id
+    where o.n_responses > 0 and o.last_ns >= t.moved_ns
+), each as (
+    select t.*, n_told, told_ns from tries t
+        left join told on told.client_instance_id = t.client_instance_id and told.server = t.server
+        left join heard on heard.client_instance_id = t.client_instance_id and heard.server = t.server
+    where n_told is not null or heard.server is null
 )
-select t.*, n_told, told_ns, cast(null as array<string>) as evidence
-from tries t join told on told.client_instance_id = t.client_instance_id and told.server = t.server"""
+select client_instance_id, client_id, client_ip, max(n_told) as n_told, min(told_ns) as told_ns,
+    cast(sum(n) as bigint) as n, min(first_ns) as first_ns, max(last_ns) as last_ns,
+    array_sort(collect_list(struct(node_id, server, new_ip))) as moves, cast(null as array<string>) as evidence,
+    slice(array_sort(flatten(collect_list(conn_ids))), 1, 100) as conn_ids
+from each
+group by client_instance_id, client_id, client_ip, if(n_told is null, null, server)"""
 
 
 def _serves_elsewhere(tables: Tables) -> bool:
@@ -51,11 +65,23 @@ def _serves_elsewhere(tables: Tables) -> bool:
 
 def _sentence(f: Facts) -> str:
     return (
-        f"{client(f.client_id, f.client_ip)} tried to connect to {f.server} {times(f.n)} in "
-        f"{duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, and no client is served there any more: "
-        f"{broker(f.node_id)} is at {f.new_ip} now, where it serves others, and Metadata said so to the client "
-        f"{times(f.n_told)}, first at {f.at(f.told_ns)}"
+        f"{client(f.client_id, f.client_ip)} tried to connect to {listed([each['server'] for each in f.moves])} "
+        f"{times(f.n)} in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, and no client is served there "
+        f"any more: {_now(f)}"
     )
+
+
+def _now(f: Facts) -> str:
+    """Returns where the brokers are now, and whether the client could know."""
+    at = listed([f"{broker(each['node_id'])} is at {each['new_ip']} now" for each in f.moves])
+    if f.n_told is None:
+        return f"{at}, where others are served, and no server that the client still asks can tell it so"
+    told = f"Metadata said so to the client {times(f.n_told)}, first at {f.at(f.told_ns)}"
+    return f"{at}, where it serves others, and {told}"
+
+
+def _advice(f: Facts) -> str:
+    return _ADVICE if f.n_told is not None else _BEGIN_AGAIN
 
 
 _ADVICE = (
@@ -63,6 +89,14 @@ _ADVICE = (
     "Restart the client, and update its library, which has to connect to the address that Metadata names and to "
     "forget the old one for the same node id. Nothing was accepted or read of what that node leads meanwhile; see "
     "what the client still has to write."
+)
+_BEGIN_AGAIN = (
+    "The brokers that have moved and the network are not the cause: all addresses that the client knows are out of "
+    "use. "
+    "Restart the client, so that it resolves bootstrap.servers again. A client that does so by itself (Java 4.0 or "
+    "newer with metadata.recovery.strategy=rebootstrap, its default there; KIP-899), host names in "
+    "advertised.listeners in place of IP addresses, or addresses that stay (a service for each broker) make that "
+    "unnecessary. Nothing was accepted or read meanwhile; see what the client still has to write."
 )
 RULE = Rule(
     name="old_address",
@@ -73,10 +107,10 @@ RULE = Rule(
     "looks like a broker that is down or silent.",
     looks_at=f"{limit.REFUSED_AGAIN} or more attempts to connect over {limit.SAME_OFFSET_MS // 1000} s or longer, "
     "refused or not answered, to an address of a node that served nobody any more, since another address of the same "
-    "node serves, which Metadata named to that client meanwhile. Where Metadata has names it "
-    "says nothing.",
-    advice=_ADVICE,
-    sources=("KAFKA-7890", "org.apache.kafka.clients.Metadata"),
+    "node serves, which Metadata named to that client meanwhile, or while the client got no response from any server. "
+    "Where Metadata has names, and the client gets responses, it says nothing.",
+    advice=f"{_ADVICE} Where no server can tell the client the new address: {_BEGIN_AGAIN}",
+    sources=("KAFKA-7890", "KIP-899", "org.apache.kafka.clients.Metadata"),
     detectors=(
         Detector(
             reads={
@@ -88,6 +122,7 @@ RULE = Rule(
             query=_QUERY,
             subject=lambda f: client(f.client_id, f.client_ip),
             sentence=_sentence,
+            advice=_advice,
         ),
     ),
 )

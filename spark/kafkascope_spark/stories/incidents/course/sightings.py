@@ -35,6 +35,7 @@ from kafkascope_spark.stories.incidents.meanwhile import within
 from kafkascope_spark.stories.incidents.other_clusters import clusters_of_topics
 from kafkascope_spark.stories.incidents.successes import Before, last_successes
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
+from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest, join_requests
 
 How = Literal["followed", "named", "served"]
 _SHOWN = (
@@ -216,6 +217,10 @@ class Packets:
         for row in read(self._dataset, _Spoken, one_of("server_ip", sorted({s.rpartition(":")[0] for s in servers}))):
             found[row.client_ip, f"{row.server_ip}:{row.server_port}"].add(row.protocol)
         return {pair for pair, protocols in found.items() if "tls" in protocols and "kafka" not in protocols}
+
+    def joins(self, group_ids: Collection[str]) -> list[JoinRequest]:
+        """Returns the JoinGroup requests of the groups. Raises UsageError where a table cannot be read."""
+        return join_requests(self._dataset, group_ids)
 
     def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
         """Returns the error messages of the requests, by request_id. Raises UsageError where a table cannot be read."""

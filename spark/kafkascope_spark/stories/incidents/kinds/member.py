@@ -23,6 +23,7 @@ from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
 )
 from kafkascope_spark.stories.incidents.kinds.silent_leader_texts import waits_for_leader, wake_leader
 from kafkascope_spark.stories.incidents.kinds.texts import named, slow_polls
+from kafkascope_spark.stories.incidents.kinds.unused_id_texts import use_ids, waits_for_id
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.settings import settings
@@ -40,6 +41,8 @@ def _sentence(failure: Failure, times: Times) -> str:
         return _did_not_wait_for_others(failure, times)
     if failure.members.silent_leader is not None:
         return waits_for_leader(failure, failure.members.silent_leader, times)
+    if failure.members.unused_ids:
+        return waits_for_id(failure, times)
     gone = [member for rebalance in failure.rebalances for member in rebalance.lost]
     if gone:
         who = listed(sorted({d.client_id or d.member_id for d in gone}))
@@ -273,6 +276,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield from _wait_longer(failure, observed)
     elif failure.members.silent_leader is not None:
         yield from wake_leader(failure.members.silent_leader)
+    elif failure.members.unused_ids:
+        yield from use_ids(failure)
     elif not failure.error_names and _back_in_place(failure):
         yield _RESTARTED
     elif failure.error_names == OF_OLD_EPOCH and _commits_with_old_epoch(failure):

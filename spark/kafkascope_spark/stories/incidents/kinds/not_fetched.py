@@ -20,14 +20,36 @@ def _partitions(failure: Failure) -> str:
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    return (
-        f"{failure.subject} did not fetch {_partitions(failure)} {times.of(failure)}, although records waited there: "
-        f"it sent {counted(failure.n_other_fetches, 'Fetch request')} for other topic-partitions meanwhile, which "
+    others = (
+        f": it sent {counted(failure.n_other_fetches, 'Fetch request')} for other topic-partitions meanwhile, which "
         "brokers answered"
+        if failure.n_other_fetches
+        else ""
+    )
+    left = f"{failure.subject} did not fetch {_partitions(failure)} {times.of(failure)}"
+    return f"{left}, although records waited there{others}{_since(failure, times)}"
+
+
+def _since(failure: Failure, times: Times) -> str:
+    """Returns which error the client got before it left the topic-partition out."""
+    left_at = failure.topic.left_at
+    if left_at is None or left_at.refreshed_ns is None:
+        return ""
+    return (
+        f". Before that it got {left_at.first_error_name} for {left_at.resource} at {times.at(left_at.start_ns)}, as "
+        f"the leader had moved, and asked for Metadata, which was answered at {times.at(left_at.refreshed_ns)}: it "
+        "knew the new leader"
     )
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    if failure.topic.left_at is not None:
+        yield clients(
+            f"Restart {failure.subject}, and update its library: after a leader has moved, a client may ask "
+            "OffsetForLeaderEpoch whether its position is still valid, and has to fetch from the new leader then. The "
+            "brokers are not the cause, and its position is not lost: no offset has to be set."
+        )
+        return
     yield clients(
         f"See why {failure.subject} left these topic-partitions out: its application had paused them (pause() and "
         "resume(), or back-pressure of the framework that it uses), or still had records of them to handle, so that "
