@@ -160,9 +160,15 @@ def test_all_tables_have_rows(limits: Dataset) -> None:
     assert len(kinds) > 15
 
 
-def test_rules(spark: Any, limits: Dataset) -> None:
-    every = {f"{rule.name}/{n}": (rule, each) for rule in RULES for n, each in enumerate(rule.detectors)}
-    facts = found_facts(Tables(spark, limits), every).toArrow()
+def test_rules(spark: Any, limits: Dataset, load_module: Callable[[Path], Any]) -> None:
+    parts_of = load_module(Path(__file__).with_name("conftest.py")).parts_of
+    parts = [
+        {f"{rule.name}/{n}": (rule, each) for rule in part for n, each in enumerate(rule.detectors)}
+        for part in parts_of(RULES)
+    ]
+    every = {key: one for part in parts for key, one in part.items()}
+    facts = pa.concat_tables([found_facts(Tables(spark, limits), part).toArrow() for part in parts])
+    assert sum(map(len, parts)) == sum(len(rule.detectors) for rule in RULES)
     assert len(facts["detector"].unique()) > 10
     failed = FailedParts()
     write = finding_writer(every, TIME_NS.least, partial(causes_in, limits), failed)
