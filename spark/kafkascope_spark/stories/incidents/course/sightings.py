@@ -84,6 +84,7 @@ class RequestPackets(Row):
     node_id: int | None
     replica_id: int | None
     response_ns: int | None
+    response_last_ns: int | None
     request_packet_no: int | None
     response_packet_no: int | None
 

@@ -271,9 +271,11 @@ class _Course:
         return is_service and in_time and all(request.is_of_client for request in proofs)
 
     def _packet(self, request_ids: Iterable[str], ts_ns: int) -> int | None:
-        """Returns the packet of the response at ts_ns to one of the requests; None if there is none."""
+        """Returns the packet with the first byte of the response to one of the requests whose first or last byte came
+        at ts_ns; None if there is none."""
         known = (request for i in request_ids if (request := self._requests.get(i)) is not None)
-        return next((request.response_packet_no for request in known if request.response_ns == ts_ns), None)
+        answers = (each for each in known if ts_ns in (each.response_ns, each.response_last_ns))
+        return next((each.response_packet_no for each in answers), None)
 
 
 def _successors(failure: Failure, leadership: Leadership) -> dict[str, Fact]:
