@@ -17,7 +17,7 @@ from kafkascope_parsers.capture.columns import PacketArrays
 from kafkascope_parsers.kernel_arguments import Kind, take_apart
 from kafkascope_parsers.kernel_signatures import _kind, listed_kernels, listed_signatures, merged, text_of
 from kafkascope_parsers.kernels import COMPILES, Kernel
-from kafkascope_parsers.tcp.flows import SIDE
+from kafkascope_parsers.tcp.state import SIDE
 
 
 def kinds(*arguments: object) -> tuple[Kind, ...]:
@@ -92,8 +92,8 @@ def test_a_list_has_each_kind_of_arguments_as_it_is_read_back() -> None:
         "const uint8[:]",
         "unaligned const int64[:]",
         "strided float64[:,:]",
-        "kafkascope_parsers.tcp.flows.SIDE[:]",
-        "row kafkascope_parsers.tcp.flows.SIDE",
+        "kafkascope_parsers.tcp.state.SIDE[:]",
+        "row kafkascope_parsers.tcp.state.SIDE",
     ]
 
 

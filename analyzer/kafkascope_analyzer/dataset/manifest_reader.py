@@ -3,6 +3,7 @@ rely on is checked here: types, ranges of numbers, that paths stay inside the da
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
@@ -213,6 +214,8 @@ def _text(value: object, what: str) -> str:
 def _scalar(value: object, what: str) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return _number(value, what, _INT64)
+    if isinstance(value, float) and not math.isfinite(value):  # 1e999 is JSON, and no float
+        raise _WrongError(f"{what} is not a number that a float can hold")
     if value is None or isinstance(value, bool | float):
         return value
     return _text(value, what)

@@ -213,6 +213,16 @@ def test_a_manifest_that_is_nested_too_deep(place: Path) -> None:
     assert (code, said.count("\n")) == (3, 1), said
 
 
+def test_an_option_that_no_float_can_hold(place: Path) -> None:
+    content = json.loads((place / MANIFEST).read_bytes())
+    del content[CHECKSUM]
+    content["options"]["buckets"] = "LARGE"
+    (place / MANIFEST).write_text(json.dumps(content).replace('"LARGE"', "1e999"))
+    code, said = run("report", place)
+    assert (code, said.count("\n")) == (3, 1), said
+    assert "options.buckets is not a number" in said
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("../a\0"),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),

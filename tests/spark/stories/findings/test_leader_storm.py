@@ -5,9 +5,10 @@ from types import SimpleNamespace
 from kafkascope_spark.stories.findings.rules.leader_storm import DETECTOR
 
 
-def advice(*error_names: str) -> str:
+def advice(*error_names: str, never_looked_up: bool = False) -> str:
     assert callable(DETECTOR.advice)
-    return DETECTOR.advice(SimpleNamespace(libraries=["kafkajs"], error_names=list(error_names)))
+    facts = {"libraries": ["kafkajs"], "error_names": list(error_names), "never_looked_up": never_looked_up}
+    return DETECTOR.advice(SimpleNamespace(**facts))
 
 
 def test_a_client_that_takes_the_leader_from_the_answer_needs_brokers_that_name_it() -> None:
@@ -25,3 +26,9 @@ def test_no_answer_names_a_coordinator() -> None:
     text = advice("NOT_COORDINATOR")
     assert "KIP-951" not in text
     assert text.startswith("Raise the client's retry.initialRetryTime (kafkajs")
+
+
+def test_a_client_that_never_asks_for_its_coordinator_is_not_told_to_pause() -> None:
+    text = advice("NOT_COORDINATOR", never_looked_up=True)
+    assert "FindCoordinator" in text
+    assert "retry.initialRetryTime" not in text
