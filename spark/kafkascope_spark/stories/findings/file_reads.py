@@ -18,7 +18,7 @@ from kafkascope_analyzer.dataset.manifest import SAVED_READS_FOLDER, DatasetFile
 from kafkascope_analyzer.dataset.parquet_files import open_parquet
 from kafkascope_analyzer.dataset.story_files import story_file
 from kafkascope_parsers.errors import DamagedDatasetError
-from kafkascope_spark.stories.findings.read import Groups, groups_of, rows_of_none
+from kafkascope_spark.stories.findings.read import Groups, no_groups
 
 _RELEASE = b"kafkascope.release"
 """Key of the release that wrote a saved file, in the file's footer."""
@@ -75,9 +75,9 @@ class FileReads:
         """Returns the saved result of a read in a file; None if there is none."""
         key = (*place, str(read))
         rows = self._known.get(key, self._new.get(key))
-        schema = groups_of(rows_of_none(read.source), read).schema
         if rows is None:
             return None
+        schema = no_groups(read).schema
         with suppress(*_WRONG):
             there = rows.filter(rows[_HAS_ROWS])
             return pa.table([there[name].cast(schema.field(name).type) for name in schema.names], schema=schema)

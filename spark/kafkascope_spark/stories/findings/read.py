@@ -10,6 +10,7 @@ column's closed list raise an error.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -161,7 +162,7 @@ class GroupedRows:
     def __init__(self, read: Groups, most: int = MOST_GROUPS) -> None:
         self.read, self._most = read, most
         self.columns = read.made_of()
-        self._parts = [groups_of(rows_of_none(read.source), read).slice(0, 0)]
+        self._parts = [no_groups(read)]
         self._n_rows = 0
         self.are_too_many = False
 
@@ -211,6 +212,12 @@ def groups_of(rows: Rows, read: Groups) -> pa.Table:
     return _last_groups(groups, read.last_of)
 
 
+@cache
+def no_groups(read: Groups) -> pa.Table:
+    """Returns the columns of the groups that a read makes, without rows."""
+    return groups_of(rows_of_none(read.source), read).slice(0, 0)
+
+
 def has_group(rows: Rows, per: Sequence[str], having: Expression) -> bool:
     """Whether a condition on aggregates holds for any group of rows with the same values of `per`."""
     found = pc.any(having.value(_groups_of(rows, per, _aggregates(having))))
@@ -253,6 +260,7 @@ def source_columns(source: Source) -> list[str]:
     return names
 
 
+@cache
 def rows_of_none(source: Source) -> pa.RecordBatch:
     """Returns an empty batch with all columns of a table, or of events of a kind."""
     if isinstance(source, Table):

@@ -32,8 +32,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     again = "and joined it again" if failure.end_ns is not None else "and did not join it again"
     return (
         f"{failure.subject} took longer between two polls than max.poll.interval.ms or its equivalent allows, "
-        f"{times.of(failure)}: it left group {groups}{'' if n == 1 else f' {n} times'} {again}, and each time the "
-        f"group rebalanced{others}"
+        f"{times.of(failure)}: it left group {groups}{'' if n == 1 else f' {n} times'} {again}, and "
+        f"{'' if n == 1 else 'each time '}the group rebalanced{others}"
     )
 
 
