@@ -234,6 +234,7 @@ def test_a_dataset_without_a_saved_scan_is_read_again(pieces: list[Path], tmp_pa
     assert Dataset.open(out).manifest.saved_scan
 
 
+@pytest.mark.slow
 def test_what_other_sources_have_saved_is_read_again(
     pieces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

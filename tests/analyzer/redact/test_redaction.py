@@ -97,7 +97,10 @@ def names_in(dataset: Path) -> set[str]:
     return {name for name in found if not KEPT.fullmatch(name)}
 
 
-@pytest.fixture(scope="module", params=CAPTURES)
+FIRST, *OTHERS = CAPTURES
+
+
+@pytest.fixture(scope="module", params=[FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def redacted(request, ingested, tmp_path_factory):
     """A dataset, what it was redacted to, the names that must not be there, and the folder of all outputs."""
     folder, told = CAPTURES[request.param]
