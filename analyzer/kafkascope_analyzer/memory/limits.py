@@ -1,7 +1,8 @@
 """Sizes of what is held at a time, scaled by `--max-memory`, and carried from the command to the code that holds the
 bytes.
 
-Without that option a process stays below DEFAULT_BYTES for a capture of any size. BASE_BYTES are reserved for memory
+Without that option a process stays below DEFAULT_BYTES for a capture of any size, as long as it has few connections:
+some 250,000 in a process reach it. BASE_BYTES are reserved for memory
 that does not depend on these sizes: Python, Arrow and compiled kernels (some 250 MB), and facts about connections (some
 1.6 kB each in the first pass; 4 kB in the second, which takes at most worker.GROUP_CONNECTIONS at a time). The rest is
 divided in fixed proportions, so that the data of a block at each stage (segments, streams, frames, columns, rows not

@@ -33,7 +33,7 @@ def mark_left_out(failures: Iterable[Failure], count: Callable[[Sequence[Fetched
 
 
 def has_left_out(stall: Stall, failure: Failure) -> bool:
-    """Whether a consumer was told the new leader of a topic-partition that had moved, and sent no Fetch for it until
+    """Whether a consumer got the new leader of a topic-partition from Metadata, and sent no Fetch for it until
     the capture ended: it does not wait for the move."""
     return failure.kind.is_move and _left_at(stall, failure.recoveries_of) is not None
 
@@ -59,7 +59,7 @@ def left_after_moves(stalls: Iterable[Stall], recoveries: Iterable[ClientRecover
 
 
 def _left_at(stall: Stall, of_client: Mapping[tuple[str, str], Sequence[ClientRecovery]]) -> ClientRecovery | None:
-    """Returns the last error before the stall after which the client was told a leader, and sent no request to it.
+    """Returns the last error before the stall after which the client got Metadata, and sent no request to the leader.
     of_client: recoveries by client and resource."""
     if stall.kind != "consume" or stall.to_ns is not None or stall.waited_ms < LEFT_OUT_MS:
         return None
@@ -70,8 +70,8 @@ def _left_at(stall: Stall, of_client: Mapping[tuple[str, str], Sequence[ClientRe
 
 def _is_unused(row: ClientRecovery) -> bool:
     """Whether the client got Metadata after the error, and sent no request for the topic-partition from then on."""
-    is_told = row.resource_kind == "partition" and row.refreshed_ns is not None
-    return is_told and row.retried_ns is None and row.recovered_ns is None
+    has_metadata = row.resource_kind == "partition" and row.refreshed_ns is not None
+    return has_metadata and row.retried_ns is None and row.recovered_ns is None
 
 
 def _question(stall: Stall) -> FetchedBy:

@@ -1,5 +1,5 @@
-"""Where captures are appended, sources get only those of the earlier rows of `partitions` that they keep: they make the
-same events as from all rows."""
+"""With --append, sources of events get only the earlier rows of `partitions` that they keep, and make the same events
+as from all rows."""
 
 from types import SimpleNamespace
 from typing import Any, cast

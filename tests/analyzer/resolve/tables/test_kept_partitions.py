@@ -1,4 +1,4 @@
-"""Which rows of `partitions` of earlier runs are read again, and which are kept instead."""
+"""With --append, rows of `partitions` of earlier runs are those that were saved, or are read again if more is known."""
 
 from collections.abc import Iterator
 from pathlib import Path

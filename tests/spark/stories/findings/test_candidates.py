@@ -260,7 +260,8 @@ def test_a_leader_that_no_metadata_lists(leader_id: int, asked: bool) -> None:
 
 @pytest.mark.parametrize(("last_ns", "asked"), [(SECOND_NS, True), (2 * SECOND_NS, True), (3 * SECOND_NS, False)])
 def test_a_client_that_ends_with_metadata(last_ns: int, asked: bool) -> None:
-    reads = {"asked": [("c1", SECOND_NS), ("c2", 0)], "working": [(["c2", "c1"], last_ns), (["c3"], 9 * SECOND_NS)]}
+    metadata = [("c1", SECOND_NS), ("c2", 0)]
+    reads = {"last_metadata": metadata, "working": [(["c2", "c1"], last_ns), (["c3"], 9 * SECOND_NS)]}
     assert asks_spark(no_broker_listed.RULE, reads) is asked
 
 

@@ -68,8 +68,9 @@ def _sentence(f: Facts) -> str:
 
 
 _ADVICE = (
-    "Not the coordinator assigns partitions in such a group, but one of its members (the leader), by its assignor: "
-    "update its library, or let all members use another assignor (range or roundrobin in place of sticky: members "
+    "In such a group one of the members (the leader) assigns the partitions with its assignor, and not the "
+    "coordinator: update its library, or "
+    "let all members use another assignor (range or roundrobin in place of sticky: members "
     "that claim the same partitions from before, as where several consumers of a process share state, mislead "
     "sticky ones). Restart all members with it. Where an application gives each member all partitions on purpose, "
     "nothing is wrong, but commits of one group do not suit that: give each member a group of its own."

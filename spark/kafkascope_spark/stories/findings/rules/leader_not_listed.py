@@ -23,7 +23,7 @@ with listing as (
         array_sort(collect_list(if(array_contains(node_ids, leader_id), null,
             struct({_PLACE} as place, leader_id)))) as missing
     from led l join listing using (request_id) group by l.request_id, l.conn_id, l.ts_ns
-), asked as (
+), of_client as (
     select n.*, o.client_instance_id, o.client_id, o.client_ip, o.server, size(missing) > 0 as is_missing
     from named n join owned_connections o on o.conn_id = n.conn_id
     where {NO_BROKER}
@@ -32,7 +32,7 @@ select client_instance_id, client_id, client_ip, count_if(is_missing) as n,
     min(if(is_missing, ts_ns, null)) as first_ns, max(if(is_missing, ts_ns, null)) as last_ns,
     max_by(struct(missing, node_ids, server), struct(ts_ns, request_id)) as at_last,
     {first_ids("if(is_missing, request_id, null)")} as evidence, array_sort(collect_set(conn_id)) as conn_ids
-from asked
+from of_client
 group by client_instance_id, client_id, client_ip
 having n >= {limit.REFUSED_AGAIN} and last_ns - first_ns >= {limit.SAME_OFFSET_MS}000000L
     and size(at_last.missing) > 0"""
@@ -53,7 +53,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} asked {last['server']} for Metadata {times(f.n)} in "
         f"{duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)} on, and got {names} as the leader of "
-        f"{listed(places)} without its address: the response lists the nodes {brokers} alone"
+        f"{listed(places)} without its address: the response lists only the nodes {brokers}"
     )
 
 

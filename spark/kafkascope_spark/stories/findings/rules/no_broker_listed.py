@@ -10,7 +10,7 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.wording import client, duration
 from kafkascope_spark.stories.tables import CLIENTS
 
-_ASKED = Where(REQUESTS, api_key=api_keys.METADATA, status="ok")
+_METADATA = Where(REQUESTS, api_key=api_keys.METADATA, status="ok")
 _LAST = largest("ts_ns")
 _SOON_NS = limit.AT_ONCE_MS * 1_000_000
 # One finding per client whose last response to Metadata lists no broker, and which sent nothing more, although others
@@ -33,9 +33,9 @@ where nth = 1 and until_ns - ts_ns >= {limit.SAME_OFFSET_MS}000000L"""
 
 def _some_end_with_metadata(tables: Tables) -> bool:
     """Whether the last request of a client is Metadata."""
-    asked = dict(rows_of(tables["asked"], "conn_id", str(_LAST)))
+    last_of = dict(rows_of(tables["last_metadata"], "conn_id", str(_LAST)))
     return any(
-        max((asked.get(conn_id, 0) for conn_id in conn_ids), default=0) + _SOON_NS >= last_ns
+        max((last_of.get(conn_id, 0) for conn_id in conn_ids), default=0) + _SOON_NS >= last_ns
         for conn_ids, last_ns in rows_of(tables["working"], "conn_ids", "last_ns")
     )
 
@@ -44,7 +44,7 @@ def _sentence(f: Facts) -> str:
     whom = f.server if f.node_id is None else f"node {f.node_id} ({f.server})"
     return (
         f"{client(f.client_id, f.client_ip)} got a response to Metadata without any broker from {whom} at "
-        f"{f.begin(f.first_ns)}, and sent nothing more: it knows no address any longer, and the capture goes on for "
+        f"{f.begin(f.first_ns)}, and sent nothing more: it no longer knows any address, and the capture goes on for "
         f"{duration(f.last_ns - f.first_ns)}"
     )
 
@@ -65,7 +65,7 @@ RULE = Rule(
     detectors=(
         Detector(
             reads={
-                "asked": Groups(_ASKED, per=("conn_id",), having=_LAST >= 0),
+                "last_metadata": Groups(_METADATA, per=("conn_id",), having=_LAST >= 0),
                 "working": Where(
                     CLIENTS,
                     kind=("consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect"),
@@ -73,7 +73,8 @@ RULE = Rule(
                 ),
             },
             candidates=Candidates(
-                {"asked": ("conn_id", str(_LAST)), "working": ("conn_ids", "last_ns")}, _some_end_with_metadata
+                {"last_metadata": ("conn_id", str(_LAST)), "working": ("conn_ids", "last_ns")},
+                _some_end_with_metadata,
             ),
             query=_QUERY,
             subject=lambda f: client(f.client_id, f.client_ip),

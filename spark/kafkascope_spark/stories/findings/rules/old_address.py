@@ -14,8 +14,8 @@ from kafkascope_spark.stories.findings.wording import broker, client, duration, 
 _ATTEMPTS = Where(CONNECTIONS, synack_ns=None, node_id=NOT_NULL)
 _NODE = ("node_id", "server_ip")
 # One finding per client and address. `served`: time in which each address of a node served clients; `tries`: attempts
-# to connect to an address that served nobody any longer, since another address of the node served; `told`: Metadata
-# responses with that other address to the client in that time; `heard`: clients that got a response of any kind then.
+# to connect to an address that served nobody any longer, since another address of the node served; `named`:
+# Metadata responses with that other address to the client in that time; `answered`: clients that got any response then.
 _QUERY = f"""
 with served as (
     select node_id, server_ip, min(first_ns) as from_ns, max(last_ns) as to_ns
@@ -32,28 +32,28 @@ with served as (
     group by o.client_instance_id, o.client_id, o.client_ip, o.software_name, o.server, o.node_id, n.server_ip,
         n.from_ns
     having count(*) >= {limit.REFUSED_AGAIN} and max(o.first_ns) - min(o.first_ns) >= {limit.SAME_OFFSET_MS}000000L
-), told as (
-    select t.client_instance_id, t.server, count(*) as n_told, min(m.ts_ns) as told_ns
+), named as (
+    select t.client_instance_id, t.server, count(*) as n_named, min(m.ts_ns) as named_ns
     from tries t join connection_clients c on c.client_instance_id = t.client_instance_id
         join metadata_responses m on m.conn_id = c.conn_id and m.ts_ns between t.moved_ns and t.last_ns
     where exists(m.brokers, each -> each.host = t.new_ip)
     group by t.client_instance_id, t.server
-), heard as (
+), answered as (
     select distinct t.client_instance_id, t.server
     from tries t join owned_connections o on o.client_instance_id = t.client_instance_id
     where o.n_responses > 0 and o.last_ns >= t.moved_ns
 ), each as (
-    select t.*, n_told, told_ns from tries t
-        left join told on told.client_instance_id = t.client_instance_id and told.server = t.server
-        left join heard on heard.client_instance_id = t.client_instance_id and heard.server = t.server
-    where n_told is not null or heard.server is null
+    select t.*, n_named, named_ns from tries t
+        left join named n on n.client_instance_id = t.client_instance_id and n.server = t.server
+        left join answered a on a.client_instance_id = t.client_instance_id and a.server = t.server
+    where n_named is not null or a.server is null
 )
-select client_instance_id, client_id, client_ip, max(n_told) as n_told, min(told_ns) as told_ns,
+select client_instance_id, client_id, client_ip, max(n_named) as n_named, min(named_ns) as named_ns,
     cast(sum(n) as bigint) as n, min(first_ns) as first_ns, max(last_ns) as last_ns,
     array_sort(collect_list(struct(node_id, server, new_ip))) as moves, cast(null as array<string>) as evidence,
     slice(array_sort(flatten(collect_list(conn_ids))), 1, 100) as conn_ids
 from each
-group by client_instance_id, client_id, client_ip, if(n_told is null, null, server)"""
+group by client_instance_id, client_id, client_ip, if(n_named is null, null, server)"""
 
 
 def _serves_elsewhere(tables: Tables) -> bool:
@@ -74,14 +74,14 @@ def _sentence(f: Facts) -> str:
 def _now(f: Facts) -> str:
     """Returns where the brokers are now, and whether the client could know."""
     at = listed([f"{broker(each['node_id'])} is at {each['new_ip']} now" for each in f.moves])
-    if f.n_told is None:
-        return f"{at}, where others are served, and no server that the client still asks can tell it so"
-    told = f"Metadata said so to the client {times(f.n_told)}, first at {f.at(f.told_ns)}"
-    return f"{at}, where it serves others, and {told}"
+    if f.n_named is None:
+        return f"{at}, where others are served, and the client reaches no server that could report it"
+    reported = f"Metadata reported it to the client {times(f.n_named)}, first at {f.at(f.named_ns)}"
+    return f"{at}, where it serves others, and {reported}"
 
 
 def _advice(f: Facts) -> str:
-    return _ADVICE if f.n_told is not None else _BEGIN_AGAIN
+    return _ADVICE if f.n_named is not None else _BEGIN_AGAIN
 
 
 _ADVICE = (
@@ -92,9 +92,8 @@ _ADVICE = (
 )
 _BEGIN_AGAIN = (
     "The brokers that have moved and the network are not the cause: all addresses that the client knows are out of "
-    "use. "
-    "Restart the client, so that it resolves bootstrap.servers again. A client that does so by itself (Java 4.0 or "
-    "newer with metadata.recovery.strategy=rebootstrap, its default there; KIP-899), host names in "
+    "use. Restart the client, so that it resolves bootstrap.servers again. A client that does so by itself (Java 4.0 "
+    "or newer with metadata.recovery.strategy=rebootstrap, its default there; KIP-899), host names in "
     "advertised.listeners in place of IP addresses, or addresses that stay (a service for each broker) make that "
     "unnecessary. Nothing was accepted or read meanwhile; see what the client still has to write."
 )

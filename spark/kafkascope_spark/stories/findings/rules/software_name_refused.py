@@ -33,8 +33,8 @@ def _wrong(f: Facts) -> str:
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} got INVALID_REQUEST for ApiVersions {times(f.n)} from "
-        f"{f.begin(f.first_ns)} to {f.at(f.last_ns)}: brokers do not accept its {_wrong(f)}, which may have letters, "
-        "digits, dots and hyphens alone, and begins and ends with a letter or digit"
+        f"{f.begin(f.first_ns)} to {f.at(f.last_ns)}: brokers do not accept its {_wrong(f)}, which may only contain "
+        "letters, digits, dots and hyphens, and has to begin and end with a letter or a digit"
     )
 
 
@@ -43,7 +43,7 @@ RULE = Rule(
     title="Brokers refuse the software name of a client",
     severity="error",
     meaning="Since KIP-511 a client says with ApiVersions what software it is. A name or version with other characters "
-    "than brokers allow, for example with a blank, or an empty one, is refused before anything else is sent: the "
+    "than brokers allow, for example with a space, or an empty one, is refused before anything else is sent: the "
     "client never gets to work, and INVALID_REQUEST looks like a broken message or a wrong version.",
     looks_at=f"INVALID_REQUEST for ApiVersions, {limit.REFUSED_AGAIN} times or more for one program, whose software "
     "name or version does not match what brokers accept.",
