@@ -189,8 +189,10 @@ def _is_long_over(failure: Failure, at_ns: int) -> bool:
     return failure.end_ns is not None and at_ns > failure.end_ns + ONE_INCIDENT_NS
 
 
-def _order(recovery: ClientRecovery) -> tuple[int, str]:
-    return recovery.start_ns, recovery.recovery_id
+def _order(recovery: ClientRecovery) -> tuple[int, str, str]:
+    """By time. One response may have errors for several resources: ids, which depend on addresses, must not decide
+    which of them an incident is named for."""
+    return recovery.start_ns, recovery.resource, recovery.recovery_id
 
 
 def _by_subject(

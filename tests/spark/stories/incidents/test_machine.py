@@ -389,6 +389,17 @@ def test_a_stall_after_a_leader_moved_belongs_to_the_move(
     assert (moved["severity"], moved["end_ns"]) == ("warning", 42 * NS)
 
 
+def test_of_errors_in_one_response_ids_do_not_decide_which_resource_an_incident_is_named_for(recovery: MakeRow) -> None:
+    """Ids are hashes of addresses: a capture with other addresses gives the same incident."""
+    for ids in (("rec-a", "rec-b"), ("rec-b", "rec-a")):
+        rows = [
+            recovery("NOT_LEADER_OR_FOLLOWER", 22, 1, 40, 41.9, recovery_id=recovery_id, resource=resource)
+            for recovery_id, resource in zip(ids, ("orders-0", "orders-1"), strict=True)
+        ]
+        incidents, _ = tell(recoveries=rows)
+        assert [row["subject"] for row in incidents] == ["orders-0"]
+
+
 def test_a_client_that_has_not_recovered_stalls_because_of_what_it_lost(
     silent_broker: list[BrokerState], stall: MakeStall, recovery: MakeRow
 ) -> None:
