@@ -26,15 +26,18 @@ SCRIPT := analyzer/kafkascope_analyzer/report/html/script
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(SCRIPT)
 # What exports are made for: promtool, Prometheus, a collector of OpenTelemetry, Grafana's schema.
 TOOLS := $(CURDIR)/build/tools
+# Captures with their truth, scores and vectors that are too large for this repository, where they lie beside it.
+SHARED ?= ../shared
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test slow lab checked exports export-tools lint types imports page page-check docs docs-check site fuzz bench speed sbom java clean
+.PHONY: help report test slow lab checked screens vectors scores hostile exports export-tools lint types imports page page-check docs docs-check site fuzz bench speed sbom java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 	@echo 'make slow     tests that take long: Spark, commands and ingests from end to end, recipes of the documentation, kills'
 	@echo 'make lab      what make slow shows on a small scale: with a Spark cluster, S3 in Spark, large captures, more jobs'
 	@echo 'make checked  the kernels with every index checked'
+	@echo 'make screens  first screens of reported situations; vectors, scores, hostile: with what SHARED=$(SHARED) has'
 	@echo 'make exports  loads each export in the tool it is for, as far as installed; make export-tools: builds those tools (15 minutes)'
 	@echo 'make fuzz     mutated inputs at every layer, in minutes; LONG=1: hours; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
@@ -67,6 +70,23 @@ lab: .stamps/installed-test java
 checked: .stamps/installed-test
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/parsers tests/benchmarks/test_farm.py
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/parsers/framing tests/parsers/link
+
+# Analyzes captures of situations that users reported, and checks what their reports say first.
+screens: .stamps/installed java
+	$(BIN)/python scripts/check_first_screens.py scripts/first_screens.toml fixtures/reported $(wildcard $(SHARED)/public)
+
+# Decodes vectors of Kafka's own classes.
+vectors: .stamps/installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SHARED)/score/vectors.py --command 'kafkascope decode --jsonl' \
+	  $(SHARED)/vectors/[0-9]*.jsonl.gz
+
+# Analyzes captures and compares their tables with the truth.
+scores: .stamps/installed-test java
+	$(BIN)/python scripts/score_all.py $(SHARED)/score/score.py $(SHARED)/{captures,service,old,faults}
+
+# Analyzes captures that are made to break the program.
+hostile: .stamps/installed-test java
+	$(BIN)/python -m benchmarks.farm.hostile $(SHARED)/hostile
 
 # -rs: what was skipped, and for want of which tool.
 exports: .stamps/installed-test
