@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from kafkascope_parsers.schema import api_keys, api_name
+from kafkascope_parsers.schema import keys_by_name
 from kafkascope_parsers.schema.releases import api_releases, releases
 from kafkascope_parsers.versions import ApiVersionRange, parse_offered
 
@@ -20,7 +20,7 @@ _FIRST_WITH_KRAFT = "2.8"
 _LEAST_SHARE = 0.9
 """Least share of an offer that a release must fit; else the broker is not Apache Kafka, or of a release that the table
 lacks."""
-_KEYS = {api_name(key): key for key in api_keys()}
+_KEYS = keys_by_name()
 Offer = Mapping[int, ApiVersionRange]
 """Offered versions by API key."""
 

@@ -336,8 +336,6 @@ FOLLOWS_FOR_THE_SAME = _names(lambda e: e.follows_broker_loss == "same client")
 """Errors that a lost or moved broker causes at other brokers only for clients that were connected to it."""
 SERVER_CLOSED = _names(lambda e: e.ends_connection)
 """The server ended an established connection."""
-CONNECTION_FAILURES = _names(lambda e: e.subject == "connection" and e.code is None)
-"""Failures of a connection, or of a request on it, for which no broker sends a code."""
 REFUSED_CREDENTIALS = _names(lambda e: e.subject == "authentication" and e.code is not None)
 """Error codes by which a broker refuses SASL credentials or the SASL mechanism."""
 COORDINATOR_MOVED = _names(lambda e: e.refresh == "FindCoordinator")

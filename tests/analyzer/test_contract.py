@@ -3,9 +3,16 @@
 import duckdb
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.tables import MESSAGE_KEYS, REQUEST_STATUSES, TCP_EVENT_KINDS, UNDECODED_REASONS
+from kafkascope_analyzer.dataset.tables import (
+    CODECS,
+    MESSAGE_KEYS,
+    REQUEST_STATUSES,
+    TCP_EVENT_KINDS,
+    UNDECODED_REASONS,
+)
 from kafkascope_analyzer.sql.saved import views
 from kafkascope_analyzer.sql.tables import TABLES
+from kafkascope_parsers import records
 from kafkascope_parsers.exchanges import STATUSES
 from kafkascope_parsers.framing.layout import REASONS
 from kafkascope_parsers.tcp.state import EVENT_KINDS
@@ -22,6 +29,11 @@ def test_every_reason_of_framing_is_in_the_contract() -> None:
 def test_statuses_of_requests_are_those_of_exchanges() -> None:
     """The column `status` of exchanges is an index of both."""
     assert REQUEST_STATUSES == STATUSES
+
+
+def test_codecs_are_those_of_record_batches() -> None:
+    """The column `codec` of batches is an index of both."""
+    assert CODECS == records.CODECS
 
 
 def names_in(kind: pa.DataType) -> set[str]:

@@ -89,11 +89,6 @@ def test_every_subject_has_errors_and_informing_apis_exist() -> None:
         (table.FOLLOWS_FOR_THE_SAME, "UNKNOWN_MEMBER_ID ILLEGAL_GENERATION FENCED_MEMBER_EPOCH"),
         (table.SERVER_CLOSED, "CONNECTION_CLOSED CONNECTION_RESET"),
         (
-            table.CONNECTION_FAILURES,
-            "CONNECTION_CLOSED CONNECTION_RESET CONNECTION_REFUSED CONNECTION_UNANSWERED REQUEST_UNANSWERED "
-            "RESPONSE_LATE",
-        ),
-        (
             errors_about("coordinator"),
             "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS",
         ),

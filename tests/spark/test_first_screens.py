@@ -40,6 +40,7 @@ def test_the_first_screen_is_short_and_says_each_command_once(dataset_of: Callab
 @pytest.mark.parametrize("name", ["slow_broker", "frozen_broker", "late_broker"])
 def test_each_time_of_an_incident_has_its_time_of_day(dataset_of: Callable[..., Path], name: str) -> None:
     model = model_of(dataset_of(name))
+    assert model.incidents.listed
     for incident in model.incidents.listed:
         moments = (incident.fault_start, incident.fault_end)
         assert all(re.search(r"\d\d:\d\d:\d\d\.\d{3}", moment.of_day) for moment in moments if moment is not None)

@@ -129,7 +129,8 @@ def _first_paragraph(text: str | None) -> str:
 app = typer.Typer(
     name="kafkascope",
     cls=_Commands,
-    help="Reads captures of Kafka traffic: connections and their roles, how clients started, how they recovered.",
+    help="Reads packet captures of Kafka traffic: what failed and why, which clients waited, how they started and "
+    "recovered.",
     epilog="Exit codes: 0 done, 1 findings with --fail-on, 2 usage, 3 unreadable input, 4 Spark failed, 5 no Kafka in "
     "the capture, 130 interrupted, 141 the reader of the output closed it.",
     no_args_is_help=True,

@@ -177,9 +177,13 @@ Ignore = Annotated[
 ]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="TIME", help="2026-11-21T14:22:07.5Z (UTC without a zone), or +12.5s."),
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="Only from this time on: 2026-11-21T14:22:07.5Z (UTC without a zone), or +12.5s after the start.",
+    ),
 ]
-To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="The same; + counts from the start.")]
+To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only up to this time, written in the same way.")]
 DatasetUri = Annotated[
     str,
     typer.Argument(

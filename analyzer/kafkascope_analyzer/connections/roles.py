@@ -19,7 +19,7 @@ from kafkascope_analyzer.connections.role_rules import (
 )
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_parsers.broker_clients import is_broker
-from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
+from kafkascope_parsers.schema import error_codes, error_name, keys_by_name
 
 _EVIDENCE_ROWS = len(PROOFS)
 _NO_PROOF = -(1 << 63)
@@ -52,7 +52,7 @@ _COLUMNS += ["group_id", "transactional_id", "described"]
 _TIMES = ("first_ns", "last_ns", "confirmed_first_ns", "confirmed_last_ns")
 
 _CODES = {error_name(code): code for code in error_codes()}
-_KEYS = {api_name(key): key for key in api_keys()}
+_KEYS = keys_by_name()
 
 
 def _keys(rule: RoleRule) -> pa.Array:

@@ -17,7 +17,7 @@ class DeltaLake:
         self._place = place.rstrip("/")
 
     def captures(self) -> list[tuple[str, str]]:
-        """See Lake."""
+        """Returns (source, capture) of all datasets in the lake."""
         found = self._opened(SOURCES)
         if found is None:
             return []
@@ -33,7 +33,7 @@ class DeltaLake:
             raise UsageError(f"{self._place}/{name}: {error}") from error
 
     def write(self, table: LakeTable, replaced: Sequence[str]) -> None:
-        """See Lake."""
+        """Replaces the rows of the replaced sources by new ones, in one commit; creates the table if there is none."""
         place = f"{self._place}/{table.name}"
         try:
             if self._opened(table.name) is None:

@@ -31,7 +31,7 @@ class IcebergLake:
             raise UsageError(f"{place}: the Iceberg catalog cannot be opened: {error}") from error
 
     def captures(self) -> list[tuple[str, str]]:
-        """See Lake."""
+        """Returns (source, capture) of all datasets in the lake."""
         found = self._opened(SOURCES)
         if found is None:
             return []
@@ -45,7 +45,7 @@ class IcebergLake:
             return None
 
     def write(self, table: LakeTable, replaced: Sequence[str]) -> None:
-        """See Lake."""
+        """Replaces the rows of the replaced sources by new ones, in one commit; creates the table if there is none."""
         found = self._opened(table.name) or self._made(table)
         with found.update_schema() as schema:
             schema.union_by_name(table.schema)

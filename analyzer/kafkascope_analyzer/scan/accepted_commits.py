@@ -4,12 +4,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
-from kafkascope_parsers.api_keys import OFFSET_COMMIT, TXN_OFFSET_COMMIT
+from kafkascope_parsers.api_keys import COMMIT_APIS
 
 ACCEPTED_COMMITS = "facts.accepted_commits"
 """Spilled table: connection, number, group and generation of the accepted commits."""
 _OK = REQUEST_STATUSES.index("ok")
-_COMMIT_KEYS = pa.array([OFFSET_COMMIT, TXN_OFFSET_COMMIT], pa.int16())
+_COMMIT_KEYS = pa.array(sorted(COMMIT_APIS), pa.int16())
 
 
 def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:

@@ -9,12 +9,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import LONG_THROTTLE_MS
 from kafkascope_analyzer.scan.apis import ApiSet, int_column
 from kafkascope_parsers.api_keys import STEADY_APIS
 
 FAILED_REQUESTS = "facts.failed_requests"
-LONG_THROTTLE_MS = 1_000
-"""Shortest throttle time that counts as a failure."""
 _COLUMNS = ["conn", "api_key", "group_id", "transactional_id", "ts_ns"]
 _FAILED_STATUSES = np.isin(REQUEST_STATUSES, ("unanswered", "undecoded"))
 _ORPHAN = REQUEST_STATUSES.index("orphan_response")

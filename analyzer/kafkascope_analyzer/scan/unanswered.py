@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import OVERDUE_NS
 from kafkascope_analyzer.scan.apis import RECORD_APIS, ApiSet, int_column
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.api_keys import PRODUCE
@@ -22,8 +24,7 @@ UNANSWERED = "facts.unanswered"
 UNANSWERED_PARTITIONS = "facts.unanswered_partitions"
 UNANSWERED_COLUMNS = ["conn", "number", "api_key", "request_last_ns"]
 _STATUS = REQUEST_STATUSES.index("unanswered")
-_OVERDUE_NS = 5_000_000_000
-_BY_SERVER = pa.array(["fin_server", "rst_server"])
+_BY_SERVER = pa.array(CLOSED_BY_SERVER)
 _RECORDS = ApiSet(RECORD_APIS)
 _NUMBER_BITS = 36
 MOST_NUMBER = (1 << _NUMBER_BITS) - 1
@@ -50,7 +51,7 @@ def of_failed_connections(unanswered: pa.Table, connections: pa.Table) -> NDArra
     ends = connections.select(["close_kind", "close_ns"]).take(pa.array(conn))
     close_ns = int_column(ends, "close_ns", 0)
     by_server = np.asarray(pc.is_in(ends["close_kind"], _BY_SERVER))
-    is_late = close_ns - int_column(unanswered, "request_last_ns", 0) > _OVERDUE_NS
+    is_late = close_ns - int_column(unanswered, "request_last_ns", 0) > OVERDUE_NS
     failed = (close_ns > 0) & (by_server | is_late | (int_column(unanswered, "api_key", -1) == PRODUCE))
     return np.sort(request_numbers(unanswered)[failed])
 

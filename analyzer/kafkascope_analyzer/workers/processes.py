@@ -263,19 +263,19 @@ class Processes:
         self._running.__exit__(*failure)
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
-        """See `Engine.scan`."""
+        """Reads the inputs, and passes each block to the processes, which scan it."""
         self._pool = self._running.enter_context(workers(list(jobs)))
         reading = open_reading(inputs, self._pool)
         push_all(reading, self._pool.push, progress)
         return Scanned(reading.captures, reading.limits_hit, self._pool.scanned(), reading.network_times())
 
     def run(self, tasks: Sequence[SpillTask]) -> list[Any]:
-        """See `Engine.run`."""
+        """Runs the tasks in the processes."""
         assert self._pool is not None  # `scan` was called first
         return self._pool.done(tasks)
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
-        """See `Engine.finish`."""
+        """Lets each process finish its buckets: the second pass."""
         assert self._pool is not None  # `scan` was called first
         return Finished.joined(self._pool.finished(learned, meanwhile))
 

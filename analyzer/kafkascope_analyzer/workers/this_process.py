@@ -16,7 +16,7 @@ from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
 
 
 class ThisProcess:
-    """See `Engine`."""
+    """Engine that does all work in this process, in one bucket."""
 
     n_buckets = 1
 
@@ -31,7 +31,7 @@ class ThisProcess:
         """Does nothing: no process was started."""
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
-        """See `Engine.scan`."""
+        """Reads the inputs and scans them, block by block."""
         reading = open_reading(inputs, OneBuffer(self._limits.block_bytes))
         scans = BucketScans(jobs[0])
         push_all(reading, scans.push, progress)
@@ -41,9 +41,9 @@ class ThisProcess:
         return Scanned(reading.captures, reading.limits_hit, [result], reading.network_times())
 
     def run(self, tasks: Sequence[SpillTask]) -> list[Any]:
-        """See `Engine.run`."""
+        """Runs the tasks one after the other."""
         return [task(self._buckets[0].spill.parent) for task in tasks]
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
-        """See `Engine.finish`."""
+        """Finishes the bucket: the second pass."""
         return Finished.joined(finish_bucket(bucket, learned) for bucket in self._buckets)

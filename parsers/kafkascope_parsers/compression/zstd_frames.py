@@ -32,11 +32,11 @@ class ZstdFrames:
 
     @property
     def ended_whole(self) -> bool:
-        """See above. True where the bytes are no zstd: that is for the decoder to say."""
+        """Whether what was read so far ends where a frame ends. True for bytes that are no zstd."""
         return self._lost or (self._step == self._begin_frame and not self._held and not self._skip)
 
     def read(self, size: int = -1) -> bytes:
-        """As the source's."""
+        """Reads bytes from the source, and follows its frames."""
         data = self._source.read(size)
         self._follow(data)
         return data

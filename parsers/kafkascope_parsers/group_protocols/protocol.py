@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafkascope_parsers.schema import api_keys, api_name
+from kafkascope_parsers.schema import keys_by_name
 
-_KEYS = {api_name(key): key for key in api_keys()}
 Fields = Mapping[str, str]
 """Field of an event of a group (request or response body of the kind group_request) -> field of the message."""
 
@@ -50,7 +49,7 @@ class GroupProtocol:
     @property
     def keys(self) -> frozenset[int]:
         """The keys of its APIs."""
-        return frozenset(_KEYS[name] for name in self.apis)
+        return frozenset(keys_by_name()[name] for name in self.apis)
 
     @property
     def round_words(self) -> str:

@@ -25,7 +25,6 @@ from kafkascope_parsers.records.layout import (
 )
 
 _MAX_SEQUENCE = 2**31 - 1
-_LEAST_MESSAGE = 26
 _LEAST_HEADER = 2
 _MARKERS = ("abort", "commit")
 RECORDS_LIMIT = 500_000

@@ -11,6 +11,7 @@ from kafkascope_parsers.schema.messages import (
     api_name,
     data_message_type,
     header_version,
+    keys_by_name,
     message_type,
 )
 from kafkascope_parsers.schema.tree import Node
@@ -31,6 +32,7 @@ __all__ = [
     "error_name",
     "header_version",
     "is_retriable",
+    "keys_by_name",
     "keys_of_families",
     "message_type",
 ]

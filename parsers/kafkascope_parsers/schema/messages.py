@@ -26,13 +26,13 @@ from kafkascope_parsers.schema.program import Programs
 from kafkascope_parsers.schema.tree import Node, TreeBuilder
 
 
-def _keys_of(*names: str) -> tuple[int, ...]:
-    """The keys of the APIs of these names. (api_keys takes its sets from this package.)"""
-    keys = {api.name: key for key, api in load_index().items()}
-    return tuple(keys[name] for name in names)
+@cache
+def keys_by_name() -> dict[str, int]:
+    """Kafka's names of all APIs, such as Fetch, each with its key."""
+    return {api.name: key for key, api in load_index().items()}
 
 
-API_VERSIONS, CONTROLLED_SHUTDOWN = _keys_of("ApiVersions", "ControlledShutdown")
+API_VERSIONS, CONTROLLED_SHUTDOWN = keys_by_name()["ApiVersions"], keys_by_name()["ControlledShutdown"]
 UNSUPPORTED_VERSION = 35
 
 

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import ClosedWindow, LoopStatistics, Silence
 
-CLOSED_BY_CLIENT = frozenset({"fin_client", "rst_client"})
-"""Values of close_kind for connections that the client closed."""
 REST_NS = 1_000_000_000
 """Longest time from the first byte that a client's kernel sends for a connection that its process has closed, until it
 resets the connection: it does so when the server responds."""

@@ -86,6 +86,7 @@ def test_network_times_are_those_of_one_clock(merged, times):
     found = rows(
         merged, "select client_port, to_server_p50_ns, to_client_p50_ns from connections where n_segments_at_both > 0"
     )
+    assert {port for port, _, _ in found} == BOTH
     for port, there, back in found:
         up = sorted(broker - SHIFT_NS - client for client, broker in times[port, 9092])
         down = sorted(client - broker + SHIFT_NS for client, broker in times[9092, port])

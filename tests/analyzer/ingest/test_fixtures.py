@@ -195,7 +195,9 @@ def test_a_role_that_moves_ends_at_the_old_broker_and_begins_at_the_new_one(data
 def test_evidence_of_a_role_is_requests_of_its_connection(datasets, name):
     data = datasets(name)
     requests = {row["request_id"]: row for row in data.rows("requests")}
-    for role in data.rows("roles"):
+    roles = data.rows("roles")
+    assert any(role["evidence"] for role in roles)
+    for role in roles:
         assert role["first_ns"] <= role["last_ns"]
         assert role["evidence"] or role["verdict"] == "claimed"
         assert all(requests[one]["conn_id"] == role["conn_id"] for one in role["evidence"])

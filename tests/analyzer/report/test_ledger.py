@@ -63,6 +63,7 @@ def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
 @needs_tshark
 def test_the_example_of_a_reason_can_be_looked_up(dataset, plain):
     ledger = ledger_of(dataset)
+    assert ledger.reasons
     for row in ledger.reasons:
         example = row.example
         (port,) = tshark(plain, f"frame.number=={example.packet_no}", "tcp.srcport")

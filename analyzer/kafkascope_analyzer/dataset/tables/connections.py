@@ -68,6 +68,8 @@ def _certificate(side: str) -> tuple[Column, ...]:
     )
 
 
+CLOSED_BY_CLIENT, CLOSED_BY_SERVER = ("fin_client", "rst_client"), ("fin_server", "rst_server")
+"""Values of close_kind for connections that one side closed."""
 COORDINATOR_JOB = "coordinator"
 CLAIMED_JOBS = ("fetch", "produce", COORDINATOR_JOB)
 """Jobs that an encrypted connection may seem to have."""

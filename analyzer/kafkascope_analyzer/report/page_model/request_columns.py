@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import scan
-from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES, REQUESTS
 from kafkascope_analyzer.dataset.tables.requests import TLS_LENGTHS
 from kafkascope_analyzer.report.page_model.names import Names
 from kafkascope_analyzer.report.page_model.thinning import BUDGET, Columns, Ints, Kept, integers
 
-STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 ORPHANS = 2**31
 NO_TIME = 2**32 - 1
 """Marks a missing response in the columns of durations."""
@@ -95,7 +94,7 @@ def _rows(batch: pa.RecordBatch, conns: dict[str, int], found: Requests) -> Colu
     rows["number"] = numbers_of(batch)
     rows["api"] = found.apis.indices(_api_names(batch))
     rows["error"] = np.where(rows["error_code"] == 0, 0, found.errors.indices(batch.column("error_name")))
-    status = {name: n for n, name in enumerate(STATUSES)}
+    status = {name: n for n, name in enumerate(REQUEST_STATUSES)}
     rows["status"] = places(batch.column("status"), status)
     rows["group"] = found.groups.indices(_or_key(batch, "group_id", "group"))
     rows["transaction"] = found.transactional_ids.indices(_or_key(batch, "transactional_id", "transaction"))
@@ -169,14 +168,14 @@ def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, 
     packed_rows["capture"] = np.clip(rows["capture_id"], 0, 65_535).astype(np.uint16)
     packed_rows["api"] = np.clip(rows["api"], 0, 255).astype(np.uint8)
     packed_rows["failed"] = is_failed(rows).astype(np.uint8)
-    packed_rows["status"] = np.where(rows["status"] < 0, len(STATUSES), rows["status"]).astype(np.uint8)
+    packed_rows["status"] = np.where(rows["status"] < 0, len(REQUEST_STATUSES), rows["status"]).astype(np.uint8)
     packed_rows["acks"] = (np.clip(rows["acks"], -1, 2) + 1).astype(np.uint8)
     return unit_ns, packed_rows
 
 
 def is_failed(rows: Columns) -> NDArray[np.bool_]:
     """Returns a mask of the requests with an error code, or without a response where they expected one."""
-    failed: NDArray[np.bool_] = (rows["error"] > 0) | (rows["status"] == STATUSES.index("unanswered"))
+    failed: NDArray[np.bool_] = (rows["error"] > 0) | (rows["status"] == REQUEST_STATUSES.index("unanswered"))
     return failed
 
 

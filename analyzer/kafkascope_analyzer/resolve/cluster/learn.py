@@ -35,9 +35,7 @@ from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.scan.topology_dedup import only_changes
 from kafkascope_parsers.broker_clients import broker_of
-from kafkascope_parsers.schema import api_keys, api_name
 
-_KEYS = {api_name(key): key for key in api_keys()}
 _OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
 """Requests that group members send to their coordinator."""
 

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
+
 QUARTER_NS = 250_000_000
 """Ends of connections are counted by quarters of a second, so that the cost does not grow with the number of
 simultaneous ends."""
@@ -15,7 +17,7 @@ NEAR_QUARTERS = 2
 SOON_QUARTERS = 20
 CLOSE_COLUMNS = ["server_ip", "server_port", "close_kind", "close_ns", "idle_before_close_ms"]
 """The columns of spilled connections that are needed."""
-_BY_SERVER = pa.array(["fin_server", "rst_server"])
+_BY_SERVER = pa.array(CLOSED_BY_SERVER)
 _KEY = ["server_ip", "server_port", "quarter"]
 _NO_IDLE = np.iinfo(np.int64).max
 

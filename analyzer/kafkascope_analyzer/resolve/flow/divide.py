@@ -48,11 +48,11 @@ class DivideBucket:
     changed: NDArray[np.bool_]
 
     def reads(self) -> list[tuple[str, str]]:
-        """See SpillTask."""
+        """Returns the spilled tables of served requests, and the ends of blocks."""
         return [(self.spill, name) for name in (*SERVED, BLOCK_ENDS)]
 
     def __call__(self, folder: Path) -> Divided:
-        """See SpillTask."""
+        """Counts the records of the bucket's producers, and writes the rows of each share."""
         directory, parts = folder / self.spill, self.parts
         spill, since = Spill(directory, parts.counted), np.full(len(self.connections), -1)
         flow = BucketFlow(self.connections, self.slices[0], spill, self.slices[1])

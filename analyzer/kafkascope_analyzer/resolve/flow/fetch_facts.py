@@ -74,16 +74,16 @@ class FetchRunEnds:
         self._place_of = np.empty(0, np.int64)
 
     def begin(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> None:
-        """See Responses."""
+        """Finds the places of these topic-partitions among those whose offsets are followed."""
         self._place_of = self._times.find(topics, partitions)
 
     def take_accepted(self, rows: Mapping[str, Longs]) -> None:
-        """See Responses."""
+        """Notes when the offsets of accepted batches were there."""
         if self._runs.num_rows:
             self._times.take_accepted(self._place_of[rows["place"]], rows["first_offset"], rows["ts_ns"])
 
     def take_fetched(self, rows: Mapping[str, Longs]) -> None:
-        """See Responses."""
+        """Notes when responses to Fetch showed high watermarks."""
         if not self._runs.num_rows:
             return
         places = self._place_of[rows["place"]]

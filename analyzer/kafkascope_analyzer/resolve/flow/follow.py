@@ -89,14 +89,14 @@ class FollowShare:
     saved: Mapping[str, Any] | None
 
     def reads(self) -> list[tuple[str, str]]:
-        """See SpillTask."""
+        """Returns the spilled tables that hold the rows of the share, of all buckets."""
         return [(spill, table) for spill in self.spills for table in (PLACES, *self._tables())]
 
     def _tables(self) -> list[str]:
         return [share_table(stage, kind, self.share) for stage in _STAGES for kind in KINDS]
 
     def __call__(self, folder: Path) -> Followed:
-        """See SpillTask. Removes the rows of the share."""
+        """Follows the records of the share's topic-partitions, and removes the rows of the share."""
         share = _Share(self, [folder / spill for spill in self.spills])
         share.show()
         share.count(SETTLED)

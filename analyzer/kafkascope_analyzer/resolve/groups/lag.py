@@ -67,7 +67,7 @@ class LagPoints:
         self._place_of = np.empty(0, np.int64)
 
     def begin(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> None:
-        """See Responses."""
+        """Finds the places of these topic-partitions among those of committed offsets."""
         if self._watermarks is not None:
             self._place_of = self._watermarks.find(topics, partitions)
 
@@ -75,7 +75,7 @@ class LagPoints:
         """Ignores responses to Produce."""
 
     def take_fetched(self, rows: Mapping[str, Longs]) -> None:
-        """See Responses."""
+        """Keeps the high watermarks in responses to Fetch, from which the lag follows."""
         if self._watermarks is not None:
             self._watermarks.take(self._place_of[rows["place"]], rows["ts_ns"], rows["high_watermark"])
 

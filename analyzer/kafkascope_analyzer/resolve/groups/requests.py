@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.dataset.tables.event_kinds.groups import COMMIT_REFUSALS
 from kafkascope_analyzer.resolve.groups.messages import HEARTBEAT_APIS, MEMBERSHIP_APIS
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.saved_state import table_bytes, table_of
-from kafkascope_parsers.schema import api_keys, api_name
+from kafkascope_parsers.error_facts import COMMIT_REFUSED
+from kafkascope_parsers.schema import keys_by_name
 
-API_KEYS = {api_name(key): key for key in api_keys()}
+API_KEYS = keys_by_name()
 COMMIT_APIS = ("OffsetCommit", "TxnOffsetCommit")
 _FIND_COORDINATOR, _HEARTBEAT = API_KEYS["FindCoordinator"], API_KEYS["Heartbeat"]
 
@@ -66,7 +66,7 @@ def forming_requests(rows: pa.Table, heartbeat_ids: pa.Array) -> pa.Table:
         )
     )
     heartbeat = pc.and_(pc.is_in(api, _WHOLE_PROTOCOL), pc.or_(failed, pc.is_in(rows["request_id"], heartbeat_ids)))
-    refused = pc.and_(pc.is_in(api, _COMMITS), pc.is_in(rows["error_name"], pa.array(COMMIT_REFUSALS)))
+    refused = pc.and_(pc.is_in(api, _COMMITS), pc.is_in(rows["error_name"], pa.array(sorted(COMMIT_REFUSED))))
     chosen = pc.or_(
         pc.or_(pc.is_in(api, _MEMBERSHIP), pc.or_(heartbeat, refused)),
         pc.or_(looked_up, pc.and_(pc.equal(api, _HEARTBEAT), failed)),

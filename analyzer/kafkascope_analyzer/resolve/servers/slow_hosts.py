@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import MOST_DOUBLINGS, USUAL_DOUBLINGS
 from kafkascope_analyzer.resolve.servers.cells import Cells, Slices
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
@@ -21,10 +22,8 @@ from kafkascope_analyzer.resolve.servers.run_union import Ints
 from kafkascope_analyzer.resolve.servers.samples import Floats, Samples, fetch_reactions, spilled_requests, times_usual
 from kafkascope_analyzer.resolve.servers.slowness import (
     LEAST_SCORE,
-    MOST_DOUBLINGS,
     SLOW_ROWS,
     UPPER_DOUBLINGS,
-    USUAL_DOUBLINGS,
     beyond_others,
     doublings_of,
     usual_classes,

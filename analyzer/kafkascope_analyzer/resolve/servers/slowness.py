@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import MOST_DOUBLINGS, USUAL_DOUBLINGS
 from kafkascope_analyzer.resolve.servers.cells import Cells, Slices
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
@@ -47,13 +48,9 @@ LEAST_OF_TENTHS = 10
 """Fewest samples of a slice whose upper tenth counts."""
 LEAST_OF_KIND = 16
 """Fewest samples of one kind from which the usual latency is computed."""
-USUAL_DOUBLINGS = 1.2
-"""Doublings above the usual that the median of a slice may reach by chance."""
 UPPER_DOUBLINGS, TENTH_DOUBLINGS = 1.0, 1.5
 """Further doublings above the usual that the upper quartile of a slice, and its upper tenth, may have, compared with
 its median."""
-MOST_DOUBLINGS = 4.0
-"""Most doublings that count for one slice: a single slice proves nothing."""
 LEAST_SCORE = 6.0
 """A span shows a slow process where the doublings of its slices beyond USUAL_DOUBLINGS add up to this: ten times as
 slow as usual for six seconds, or four times for sixteen."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after
 from kafkascope_analyzer.resolve.servers.spilled_runs import NEVER_NS
@@ -26,7 +27,7 @@ the server to read, while its closed receive window blocks the host."""
 LAYERS = ("packet", "payload", "request", "delivery", "window")
 LEAST_DELIVERY_NS, LEAST_RETRY_NS = 1_000_000_000, 100_000_000
 """A wait for an acknowledgment matters when it took this long and the server retransmitted meanwhile."""
-LOST_KINDS = ("fin_server", "rst_server", "refused", "unanswered", "open", "accepted")
+LOST_KINDS = (*CLOSED_BY_SERVER, "refused", "unanswered", "open", "accepted")
 """How a connection ended: FIN or RST of the server first; refused with RST; its SYN not answered (so far). accepted: it
 did not end so, and is the first to be accepted after one that was not, or the first on which the server sent payload
 after one that it closed without any."""

@@ -13,16 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import SHORTEST_UNSEEN_NS, TransactionBlockedByLso
 from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.transaction_apis import partition_texts
 from kafkascope_analyzer.scan.transaction_picks import BLOCKED, READERS, add_up
 from kafkascope_parsers.api_keys import PRODUCE
 
-SHORTEST_UNSEEN_NS = 10_000_000_000
-"""Shortest blocking time for which a transaction whose requests are not in the capture gets a row: brokers look every
-10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 _NUMBER_BITS = 40
 """Requests of a connection are numbered below 2**40."""
 _WHERE = ["partition", "last_stable_offset"]

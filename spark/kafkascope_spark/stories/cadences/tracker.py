@@ -13,10 +13,10 @@ from kafkascope_spark.stories.cadences.expectations import MIN_IDLE_MS
 from kafkascope_spark.stories.cadences.table import Cadence
 from kafkascope_spark.stories.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.clients.table import READING_KINDS
 
 MAX_VALUES = 10_000
 """Largest number of different gaps that are kept for one loop; further gaps are counted as the longest one."""
-READERS = ("consumer", "share_consumer", "streams", "connect")
 _MS = 1_000_000
 
 
@@ -102,7 +102,7 @@ class Cadences:
 
     def _concerns(self, measured: LoopStatistics) -> bool:
         """Whether a measured loop applies to the client: fetch loops apply only to clients that read."""
-        return measured.cadence not in ("fetch", "poll_gap") or self._instance.kind.kind in READERS
+        return measured.cadence not in ("fetch", "poll_gap") or self._instance.kind.kind in READING_KINDS
 
     def _settings(self) -> ClientSettings:
         connections = self._instance.connections

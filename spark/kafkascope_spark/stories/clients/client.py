@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_parsers.api_keys import PRODUCE
+from kafkascope_parsers.error_facts import MEMBER_REMOVED
 from kafkascope_spark.stories.cadences.tracker import Cadences
 from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance
@@ -26,8 +27,6 @@ from kafkascope_spark.stories.transactions.machine import TRANSACTION, ClientEnd
 
 Story = StoryRow | StageRow | ZooKeeperSession | PassedOn
 """A row that the machine makes: of a table, for the incidents, or for a key that several clients share."""
-EVICTIONS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-"""Errors of a group for a client that is no longer a member."""
 
 
 class Client:
@@ -104,7 +103,7 @@ class Client:
     def _on_error_run(self, run: ErrorRun) -> None:
         """Handles a run of repeated errors. Starts ignore it, because the requests before and after the run have their
         own events."""
-        if run.error_name in EVICTIONS:
+        if run.error_name in MEMBER_REMOVED:
             self.evicted_ns = run.last_sent_ns
         if run.request is not None:
             self.cadences.on_repeated(run.request, run.n, run.last_sent_ns)
@@ -114,7 +113,7 @@ class Client:
     def _on_request(self, request: Request) -> None:
         if request.member_id and request.member_id not in self.member_ids:
             self.member_ids.append(request.member_id)
-        if request.error_name in EVICTIONS:
+        if request.error_name in MEMBER_REMOVED:
             self.evicted_ns = request.ts_ns
         self.startups.on_request(request)
         self.cadences.on_request(request)

@@ -21,6 +21,9 @@ CLIENT_KINDS = (
     "broker",
     "unknown",
 )
+READING_KINDS = ("consumer", "share_consumer", "streams", "connect")
+"""Kinds of clients that fetch records, whatever else they do."""
+PRODUCING_KINDS = ("producer", "transactional_producer")
 GROUP_PROTOCOLS = (*(protocol.name for protocol in PROTOCOLS), "none")
 
 

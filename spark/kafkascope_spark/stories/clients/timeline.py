@@ -13,8 +13,9 @@ import enum
 import heapq
 from typing import Any, NamedTuple
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
-from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.failures import PATIENCE_NS
 
 REPLY_NS = 10_000_000

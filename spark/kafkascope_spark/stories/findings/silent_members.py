@@ -1,5 +1,6 @@
 """Members that their group removed: they were silent until the session timed out, and not seen since."""
 
+from kafkascope_parsers.error_facts import MEMBER_REMOVED
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.sql import literals
@@ -7,13 +8,11 @@ from kafkascope_spark.stories.findings.wording import client, duration
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import REBALANCES
 
-REFUSED_MEMBER_ERRORS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-"""Errors that tell a client that it is no longer a member."""
 # One finding per client and group. Members that came back were refused; another detector reports them.
 _QUERY = f"""
 with returned as (
     select client_instance_id, group_id from errors join connection_clients using (conn_id)
-    where error_name in {literals(REFUSED_MEMBER_ERRORS)}
+    where error_name in {literals(MEMBER_REMOVED)}
 ), departures as (
     select group_id, node_id, start_ns, evidence as proof, inline(departed) from evictions
 ), missing as (

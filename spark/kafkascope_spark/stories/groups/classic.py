@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, MemberActivity
+from kafkascope_parsers import api_keys
+from kafkascope_parsers.api_keys import COMMIT_APIS
+from kafkascope_parsers.error_facts import FENCED_INSTANCE, STALE_MEMBER
 from kafkascope_parsers.group_protocols import GroupProtocol
-from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.classic_round import classic_row
 from kafkascope_spark.stories.groups.classic_states import (
     CLASSIC_TRANSITIONS,
@@ -47,14 +49,14 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         self._early_refusals: list[GroupRequest] = []
         """Commits that were refused because of a new generation that nothing else shows yet."""
         self._handlers = {
-            (Phase.REQUEST, model.JOIN_GROUP): self._join_sent,
-            (Phase.REQUEST, model.SYNC_GROUP): self._sync_sent,
-            (Phase.REQUEST, model.LEAVE_GROUP): self._leave_sent,
-            (Phase.RESPONSE, model.JOIN_GROUP): self._joined,
-            (Phase.RESPONSE, model.SYNC_GROUP): self._synced,
-            (Phase.RESPONSE, model.HEARTBEAT): self._heartbeat_refused,
-            (Phase.RESPONSE, model.FIND_COORDINATOR): self._coordinator_looked_up,
-            **{(Phase.RESPONSE, api): self._commit_refused for api in model.COMMITS},
+            (Phase.REQUEST, api_keys.JOIN_GROUP): self._join_sent,
+            (Phase.REQUEST, api_keys.SYNC_GROUP): self._sync_sent,
+            (Phase.REQUEST, api_keys.LEAVE_GROUP): self._leave_sent,
+            (Phase.RESPONSE, api_keys.JOIN_GROUP): self._joined,
+            (Phase.RESPONSE, api_keys.SYNC_GROUP): self._synced,
+            (Phase.RESPONSE, api_keys.HEARTBEAT): self._heartbeat_refused,
+            (Phase.RESPONSE, api_keys.FIND_COORDINATOR): self._coordinator_looked_up,
+            **{(Phase.RESPONSE, api): self._commit_refused for api in COMMIT_APIS},
         }
 
     def finish(self) -> Iterator[RebalanceRow]:
@@ -217,7 +219,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         self._on(ClassicEvent.GENERATION)
 
     def _synced(self, x: GroupRequest) -> Iterator[RebalanceRow]:
-        if x.error == model.REBALANCE_IN_PROGRESS:
+        if x.error == "REBALANCE_IN_PROGRESS":
             yield from self._rejoin_required(x)
         elif x.error is not None:
             self._refused(x)
@@ -238,7 +240,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             self._on(ClassicEvent.ASSIGNMENT)
 
     def _heartbeat_refused(self, x: GroupRequest) -> Iterator[RebalanceRow]:
-        if x.error == model.REBALANCE_IN_PROGRESS and self.state is not ClassicState.COMPLETING:
+        if x.error == "REBALANCE_IN_PROGRESS" and self.state is not ClassicState.COMPLETING:
             yield from self._rejoin_required(x)
         elif x.error is not None:
             self._refused(x)
@@ -261,17 +263,17 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
 
     def _refused(self, x: GroupRequest) -> None:
         """Handles an error response to a member."""
-        if x.error == model.MEMBER_ID_REQUIRED:
+        if x.error == "MEMBER_ID_REQUIRED":
             if len(self._new_ids) < MOST_NEW_IDS:
                 self._new_ids[x.response.member_id or ""] = x.request_id
-        elif x.error in model.STALE_MEMBER or x.error == model.REBALANCE_IN_PROGRESS:
+        elif x.error in STALE_MEMBER or x.error == "REBALANCE_IN_PROGRESS":
             self._prompted.add(x.member)
-        elif x.error in model.FENCED_INSTANCE and self._now is not None:
+        elif x.error in FENCED_INSTANCE and self._now is not None:
             self._now.fence(x)
 
     def _commit_refused(self, x: GroupRequest) -> None:
         now = self._now
-        stale = x.error in model.STALE_MEMBER and now is not None and x.generation == now.number
+        stale = x.error in STALE_MEMBER and now is not None and x.generation == now.number
         if stale and self.state is ClassicState.STABLE and len(self._early_refusals) < MOST_EVIDENCE:
             self._early_refusals.append(x)
         else:
@@ -316,7 +318,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
 
     def _on_activity(self, activity: MemberActivity) -> Iterator[RebalanceRow]:
         """Handles heartbeats and other activity of a member in a generation."""
-        commits = activity.api_key == model.OFFSET_COMMIT
+        commits = activity.api_key == api_keys.OFFSET_COMMIT
         if not commits:
             yield from self._at_generation(activity.generation)
         generations = (g for g in (self._now, self._ending, self._before) if g is not None)
@@ -327,7 +329,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             generation.member(activity.member_id).observe(activity)
         generation.served_by(activity.node_id)
         if generation is self._now and (generation.start_ns is None or activity.n >= SETTLED_HEARTBEATS):
-            generation.settled = generation.settled or activity.api_key == model.HEARTBEAT
+            generation.settled = generation.settled or activity.api_key == api_keys.HEARTBEAT
             self._on(ClassicEvent.ASSIGNMENT)
         if generation.start_ns is None:
             generation.prove(activity.request_id, activity.ts_ns)

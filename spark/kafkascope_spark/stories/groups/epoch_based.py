@@ -10,9 +10,10 @@ have, and was silent since, was evicted: the coordinator's session timeout is in
 from collections.abc import Iterable, Iterator
 
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import AssignedTasks, GroupRequest, MemberActivity
+from kafkascope_parsers.api_keys import COMMIT_APIS
+from kafkascope_parsers.error_facts import FENCED_INSTANCE
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.findings.wording import duration
-from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.causes import Cause
 from kafkascope_spark.stories.groups.epoch_round import Observed, epoch_row
 from kafkascope_spark.stories.groups.epoch_states import EPOCH_TRANSITIONS, EpochEvent, EpochState
@@ -47,7 +48,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         self._handlers = {
             (Phase.REQUEST, heartbeat): self._heartbeat_sent,
             (Phase.RESPONSE, heartbeat): self._heartbeat_answered,
-            **{(Phase.RESPONSE, api): self._commit_refused for api in model.COMMITS},
+            **{(Phase.RESPONSE, api): self._commit_refused for api in COMMIT_APIS},
         }
 
     def finish(self) -> Iterator[RebalanceRow]:
@@ -204,9 +205,9 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         now, member = self._now, self._members.get(x.member)
         if now is None:
             return
-        if x.error in model.FENCED_INSTANCE:
+        if x.error in FENCED_INSTANCE:
             now.fence(x)
-        if x.error == model.UNKNOWN_MEMBER_ID and member is not None:
+        if x.error == "UNKNOWN_MEMBER_ID" and member is not None:
             now.prove(x.request_id, x.ts_ns)
             self._depart(self._evicted(member, x.ts_ns, x.request_id))
 
@@ -221,7 +222,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
     def _on_activity(self, activity: MemberActivity) -> Iterator[RebalanceRow]:
         if activity.generation <= 0:
             return
-        if activity.api_key in model.COMMITS:
+        if activity.api_key in COMMIT_APIS:
             if activity.member_id in self._members:
                 self._members[activity.member_id].see(activity.last_ns)
             return

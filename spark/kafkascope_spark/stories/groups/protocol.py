@@ -8,7 +8,8 @@ owner.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic
 
-from kafkascope_analyzer.dataset.tables.event_kinds.groups import COMMIT_REFUSALS, GroupRequest, MemberActivity
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, MemberActivity
+from kafkascope_parsers.error_facts import COMMIT_REFUSED
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups.event_order import Event, Phase
 from kafkascope_spark.stories.groups.generation import Generation
@@ -60,6 +61,6 @@ class GroupMachine(Generic[S, E]):
         return self._now
 
     def _commit_refused(self, request: GroupRequest) -> Iterator[RebalanceRow] | None:
-        if self._now is not None and request.error in COMMIT_REFUSALS:
+        if self._now is not None and request.error in COMMIT_REFUSED:
             self._now.refuse(request)
         return None

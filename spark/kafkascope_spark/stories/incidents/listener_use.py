@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kafkascope_analyzer.dataset.row_types import values_of
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT, CLOSED_BY_SERVER
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection, TlsGivenUp
-from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER
+from kafkascope_spark.stories.model import Connection, TlsGivenUp
 from kafkascope_spark.stories.stage_rows import StageRow
 
 TLS, HTTP, PROXY = "TLS", "HTTP", "PROXY protocol"

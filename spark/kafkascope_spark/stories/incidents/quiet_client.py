@@ -10,11 +10,12 @@ client busy (a handler, a source).
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.incidents.silence_moments import LEAST_NS, AtMoment, Due, at_moment
-from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
+from kafkascope_spark.stories.model import Connection
 
 _MS = 1_000_000
 _AT_ONCE_MS = 100

@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import one_of, read
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS, UNDECODED
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 
 _CUT_OFF = ["capture_end", "connection_end"]
 """Reasons of undecoded bytes at the end of a stream whose last frame was cut off."""
@@ -94,5 +95,5 @@ def unanswered_requests(dataset: Dataset | None, until_ns: int, keys: Collection
 
 
 def _ended(request: UnansweredRequest, end: _Connection) -> UnansweredRequest:
-    given_up = end.close_kind in ("fin_client", "rst_client")
+    given_up = end.close_kind in CLOSED_BY_CLIENT
     return replace(request, until_ns=end.close_ns or FOREVER, given_up=given_up)

@@ -5,20 +5,18 @@ server that closes a busy connection, or many connections at once, is going away
 NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
-from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import OVERDUE_NS, Request
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
+from kafkascope_spark.stories.model import Connection
 
 BUSY_MS = 1_000
 """A server that closes a connection which was used within this time, or closes several connections together, does not
 close it because it was idle: brokers close connections that were idle for longer."""
-OVERDUE_NS = 5_000_000_000
-"""A response that is later than this plus the wait that the request allows is overdue: clients wait 10 s (connection
-set-up) to 60 s (librdkafka)."""
 PATIENCE_NS = 1_000_000_000
 """Shortest time that clients are configured to wait for the response to a Produce (request.timeout.ms)."""
-CLOSED_BY_SERVER = {"fin_server": "CONNECTION_CLOSED", "rst_server": "CONNECTION_RESET"}
-"""Ends of connections by the server, and their names where they are failures."""
+SERVER_CLOSE_ERRORS = {"fin_server": "CONNECTION_CLOSED", "rst_server": "CONNECTION_RESET"}
+"""Values of close_kind of connections that the server closed, each with the name of the failure."""
 _REBALANCE_APIS = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 """APIs whose response may take as long as a rebalance."""
 PROMPT = frozenset(
@@ -45,7 +43,7 @@ def failure_of_end(connection: Connection, unanswered: list[Request], client_goe
         return "CONNECTION_REFUSED"
     if kind == "unanswered":
         return "CONNECTION_UNANSWERED"
-    if kind in CLOSED_BY_SERVER:
+    if kind in SERVER_CLOSE_ERRORS:
         return _failure_of_server_close(connection, unanswered)
     if kind in CLOSED_BY_CLIENT and client_goes_on and connection.close_ns is not None:
         return "REQUEST_UNANSWERED" if given_up(unanswered, connection.close_ns) else None
@@ -55,7 +53,7 @@ def failure_of_end(connection: Connection, unanswered: list[Request], client_goe
 def _failure_of_server_close(connection: Connection, unanswered: list[Request]) -> str | None:
     idle = [i for i in (connection.idle_ms, connection.near_idle_ms) if i is not None]
     busy = not idle or min(idle) < BUSY_MS
-    return CLOSED_BY_SERVER[connection.close_kind] if unanswered or busy or connection.refused_after else None
+    return SERVER_CLOSE_ERRORS[connection.close_kind] if unanswered or busy or connection.refused_after else None
 
 
 def overdue(unanswered: list[Request], now_ns: int) -> list[Request]:

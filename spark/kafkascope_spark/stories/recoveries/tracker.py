@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
-from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import LONG_THROTTLE_MS, ErrorRun, PartitionAccess, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import NORMAL_ERRORS, PERMISSION_DENIED, SERVER_CLOSED, errors_about
@@ -14,7 +14,13 @@ from kafkascope_spark.stories.recoveries.client_recovery import LeaderReport, Re
 from kafkascope_spark.stories.recoveries.coordinators import Coordinators
 from kafkascope_spark.stories.recoveries.episode import Episode
 from kafkascope_spark.stories.recoveries.episodes import Episodes
-from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER, failure_of_end, given_up, late_since, overdue
+from kafkascope_spark.stories.recoveries.failures import (
+    SERVER_CLOSE_ERRORS,
+    failure_of_end,
+    given_up,
+    late_since,
+    overdue,
+)
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep
 from kafkascope_spark.stories.recoveries.outcomes import OpenOutcomes
 from kafkascope_spark.stories.recoveries.request_steps import BY_ANSWER, STEP_OF_API, step_of
@@ -32,8 +38,6 @@ HANDSHAKE_EXCHANGES = 5
 """Largest number of requests of a handshake: ApiVersions twice, if the broker does not support the first version,
 SaslHandshake, and two of SaslAuthenticate (SCRAM). An encrypted connection with more requests did more than the
 handshake."""
-LONG_THROTTLE_MS = 1_000
-"""A throttle time this long looks like an outage to the client."""
 
 
 class Recoveries:
@@ -351,8 +355,8 @@ class Recoveries:
         unanswered = waiting.requests
         goes_on = self._last_activity_ns > at
         error = failure_of_end(connection, unanswered, goes_on)
-        if connection.close_kind in CLOSED_BY_SERVER and (connection.last_request_ns or 0) > at:
-            how = CLOSED_BY_SERVER[connection.close_kind]
+        if connection.close_kind in SERVER_CLOSE_ERRORS and (connection.last_request_ns or 0) > at:
+            how = SERVER_CLOSE_ERRORS[connection.close_kind]
             self._closed[connection.conn_id] = EpisodeStep(
                 "error", at, connection.conn_id, connection.node_id, None, None, how, connection.node_id, closed_ns=at
             )
@@ -366,7 +370,7 @@ class Recoveries:
         ):
             error, resource = "AUTHENTICATION_CLOSED", self._authentication
         late = given_up(unanswered, at)
-        closed_ns = at if connection.close_kind in CLOSED_BY_SERVER else None
+        closed_ns = at if connection.close_kind in SERVER_CLOSE_ERRORS else None
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
         step = EpisodeStep("error", at, connection.conn_id, connection.node_id, None, None, error, since_ns=since)

@@ -4,12 +4,12 @@ with other brokers, the state is `refusing`: a firewall or the listener closed o
 from bisect import bisect_right
 from collections import defaultdict
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Gap, Host, Lost, ServerRecord
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch
 from kafkascope_spark.stories.servers.table import StateName
 
-_CLOSED = ("fin_server", "rst_server")
 _NOT_ACCEPTED = ("refused", "unanswered", "open")
 _BURST_NS = 2 * SECOND_NS
 """A server that stops may still respond on some connections for this long after it ended the first one."""
@@ -158,7 +158,7 @@ def _is_torn(lost: Lost) -> bool:
     if its first packet comes late (the controller of a ZooKeeper cluster sends rarely)."""
     used = lost.served and lost.idle_ms is not None and lost.idle_ms <= _MOST_IDLE_MS
     is_old = not lost.began.packet_no or lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
-    return lost.kind in _CLOSED and used and is_old
+    return lost.kind in CLOSED_BY_SERVER and used and is_old
 
 
 def _of_host(state: StateName, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:

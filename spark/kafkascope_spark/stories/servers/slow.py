@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkascope_analyzer.dataset.stretches import Stretches
-from kafkascope_analyzer.dataset.tables.event_kinds.servers import SlowProcess
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import MOST_DOUBLINGS, USUAL_DOUBLINGS, SlowProcess
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import MS_NS, SECOND_NS, Stretch, times_of
@@ -20,9 +20,9 @@ _APART_NS = 2 * SECOND_NS
 _SEVERAL = 2
 """If the process ends, connections of this many hosts, or of all, end; those of one host may end by themselves. A
 process that paused at least this often was not slow if the slices with its pauses suffice to explain the span."""
-_LEAST_SHARE = 0.3
-"""Share of slow slices in a span from which slices that are as quick as usual do not end it: in slowness.py a quick
-slice takes USUAL_DOUBLINGS off the score, and a slow one adds up to MOST_DOUBLINGS less that."""
+_LEAST_SHARE = USUAL_DOUBLINGS / MOST_DOUBLINGS
+"""Share of slow slices in a span from which slices that are as quick as usual do not end it: a quick slice takes
+USUAL_DOUBLINGS off the score of the span, and a slow one adds up to MOST_DOUBLINGS less that."""
 WARM_UP_NS = 15 * SECOND_NS
 """Time after the start of a process, or after a pause, in which it catches up and compiles its code."""
 

@@ -5,10 +5,10 @@ backend."""
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
 from kafkascope_spark.stories.servers.record import Host, Lost, ServerRecord
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
 
-_CLOSED = ("fin_server", "rst_server")
 _AT_ONCE_NS = 2 * SECOND_NS
 _LEAST = 3
 """Fewest connections, one after the other, that are no coincidence."""
@@ -55,7 +55,7 @@ def _patience_ns(away: list[Lost]) -> int:
 def _is_turned_away(lost: Lost) -> bool:
     """Whether the server closed the connection without reading from it. A server that closes with unread data sends a
     RST (RFC 2525, section 2.17); a FIN after bytes of the host ends the connection because of these bytes."""
-    if lost.kind not in _CLOSED or lost.served or lost.accepted is None:
+    if lost.kind not in CLOSED_BY_SERVER or lost.served or lost.accepted is None:
         return False
     if lost.kind == "fin_server" and lost.idle_ms is not None:
         return False

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.stalls.table import StallKind
 
-COMMIT = frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT})
 TRANSACTION = api_keys.TXN_APIS
 METADATA = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR})
 
 ANSWERED_AT_ONCE: Mapping[StallKind, frozenset[int]] = {
     "produce": frozenset({api_keys.PRODUCE}),
-    "commit": COMMIT,
+    "commit": api_keys.COMMIT_APIS,
     "transaction": TRANSACTION,
     "metadata": METADATA,
     "admin": api_keys.CONTROLLER_APIS,

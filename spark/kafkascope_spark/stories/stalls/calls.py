@@ -24,7 +24,7 @@ from kafkascope_parsers.error_facts import (
     STALE_MEMBER,
 )
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.stalls.apis import COMMIT, METADATA, TRANSACTION
+from kafkascope_spark.stories.stalls.apis import METADATA, TRANSACTION
 from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stalls_of
 from kafkascope_spark.stories.stalls.table import Stall, StallKind
 
@@ -219,7 +219,7 @@ class Calls:
 def _service_of(request: Request) -> _Service | None:
     """Returns the service of a request; None if it has none."""
     key = request.api_key
-    if key in COMMIT and request.group_id:
+    if key in api_keys.COMMIT_APIS and request.group_id:
         return "commit", request.group_id
     if key in _MEMBERSHIP and request.group_id:
         return "membership", request.group_id

@@ -1,12 +1,11 @@
 """The table `stalls`: times in which clients and groups were not served."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 
 StallKind = Literal["produce", "consume", "commit", "membership", "transaction", "metadata", "admin"]
-STALL_KINDS: tuple[StallKind, ...] = get_args(StallKind)
 SEVERE_MS = 10_000
 """A stall this long, or one that did not end, has severity error."""
 

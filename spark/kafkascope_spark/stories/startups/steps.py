@@ -8,6 +8,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import INFORMING
 from kafkascope_parsers.schema import api_name
 from kafkascope_spark.stories.clients.identity.kinds import Kind
+from kafkascope_spark.stories.clients.table import PRODUCING_KINDS, READING_KINDS
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.startups.table import BrokerWhy, Phase, StepOutcome
 
@@ -243,18 +244,16 @@ def step_of(request: Request, kind: Kind) -> str | None:
 _NOT_READY_APIS = api_keys.HANDSHAKE_APIS | api_keys.TELEMETRY_APIS
 """APIs whose responses make no client ready."""
 _READS = (api_keys.FETCH, api_keys.SHARE_FETCH)
-_PRODUCERS = frozenset({"producer", "transactional_producer"})
-_READERS = ("consumer", "share_consumer", "streams", "connect")
 
 
 def is_reader(kind: Kind) -> bool:
     """Whether a client of that kind is ready with its first records."""
-    return kind.kind in _READERS
+    return kind.kind in READING_KINDS
 
 
 def is_producer(kind: Kind) -> bool:
     """Whether a client of that kind is ready with its first acknowledgement."""
-    return kind.kind in _PRODUCERS
+    return kind.kind in PRODUCING_KINDS
 
 
 def serves(request: Request) -> bool:

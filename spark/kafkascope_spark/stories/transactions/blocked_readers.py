@@ -3,14 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import SHORTEST_UNSEEN_NS, TransactionBlockedByLso
 from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 MOST_CONSUMERS = 100
 """Largest number of consumers that are kept per last stable offset, independent of the size of the group."""
-SHORTEST_UNSEEN_NS = 10_000_000_000
-"""A transaction whose requests are not in the capture gets a row if it blocked a consumer for this long: brokers look
-every 10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_analyzer.report.page_model.request_columns import (
     NO_TIME,
     ORPHANS,
-    STATUSES,
     Requests,
     is_failed,
     load_requests,
@@ -71,4 +71,4 @@ def test_packed_columns_are_differences_that_add_up(requests: Requests) -> None:
     assert columns["failed"].tolist() == failed.astype(int).tolist() == is_failed(requests.columns).astype(int).tolist()
     assert set(columns["took"][~failed]) == {NO_TIME}
     assert columns["took"][failed].tolist() == [10_000]
-    assert columns["status"].max() < len(STATUSES)
+    assert columns["status"].max() < len(REQUEST_STATUSES)

@@ -59,10 +59,11 @@ def test_no_wait_without_a_slow_acknowledgement(dataset, lines):
     for row in lines:
         if row["event"] == "acked" and row["ts_ns"] - row["sent_ns"] > 300 * MS:
             slow[f"{row['topic']}-{row['partition']}"].append((row["sent_ns"], row["ts_ns"]))
-    for wait in events(dataset, "produce_wait"):
-        if wait["created_ns"] and wait["accepted_ns"]:
-            overlaps = [a for a, b in slow[wait["key"]] if a < wait["accepted_ns"] and b > wait["created_ns"]]
-            assert overlaps, wait
+    whole = [wait for wait in events(dataset, "produce_wait") if wait["created_ns"] and wait["accepted_ns"]]
+    assert whole
+    for wait in whole:
+        overlaps = [a for a, b in slow[wait["key"]] if a < wait["accepted_ns"] and b > wait["created_ns"]]
+        assert overlaps, wait
 
 
 def test_the_longest_wait_of_several_batches_is_that_of_one_of_them(dataset, lines):

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.resolve.transactions.blocked import SHORTEST_UNSEEN_NS, blocked_consumers
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import SHORTEST_UNSEEN_NS
+from kafkascope_analyzer.resolve.transactions.blocked import blocked_consumers
 from kafkascope_analyzer.scan.partitions import CODED_TEXT, spill_name
 from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_analyzer.scan.transaction_picks import BLOCKED, READERS, pick_blocked, pick_read_committed

@@ -11,7 +11,7 @@ from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequestBody, GroupResponseBody
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, RANKS
-from kafkascope_spark.stories.groups import model
+from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.keyed import Origin
@@ -22,9 +22,9 @@ from kafkascope_spark.stories.stalls.stall import StallLimits
 MS = 1_000_000
 TOPIC = "t"
 EPOCH_APIS = {
-    "consumer": model.CONSUMER_GROUP_HEARTBEAT,
-    "share": model.SHARE_GROUP_HEARTBEAT,
-    "streams": model.STREAMS_GROUP_HEARTBEAT,
+    "consumer": api_keys.CONSUMER_GROUP_HEARTBEAT,
+    "share": api_keys.SHARE_GROUP_HEARTBEAT,
+    "streams": api_keys.STREAMS_GROUP_HEARTBEAT,
 }
 Row = dict[str, Any]
 _NO_REQUEST, _NO_RESPONSE = (dict.fromkeys(column_fields(body)) for body in (GroupRequestBody, GroupResponseBody))
@@ -104,7 +104,7 @@ class Trace:
         response: Row = {"member_id": who, "generation_id": -1}
         if more.get("error") is None:
             response |= {"generation_id": generation, "protocol_name": assignor, "leader": "a", "members": listed}
-        self.add(model.JOIN_GROUP, at, answered, who, body=body, response=response, **more)
+        self.add(api_keys.JOIN_GROUP, at, answered, who, body=body, response=response, **more)
         return self
 
     def asks_first(self, at: int, who: str) -> "Trace":
@@ -115,26 +115,26 @@ class Trace:
         """A SyncGroup; gives: what the leader assigns, by member."""
         gives = [{"member_id": m, "assignment": assignment(*p)} for m, p in more.pop("gives", {}).items()]
         body, response = {"member_id": who, "assignments": gives}, {"assignment": assignment(*has)}
-        self.add(model.SYNC_GROUP, at, answered, who, generation=generation, body=body, response=response, **more)
+        self.add(api_keys.SYNC_GROUP, at, answered, who, generation=generation, body=body, response=response, **more)
         return self
 
     def leave(self, at: int, who: str, why: str | None = None, **more: Any) -> "Trace":
         """A LeaveGroup that is accepted."""
         body = {"leaving_members": [{"member_id": who, "group_instance_id": None, "reason": why}]}
-        self.add(model.LEAVE_GROUP, at, at + 1, who, body=body, **more)
+        self.add(api_keys.LEAVE_GROUP, at, at + 1, who, body=body, **more)
         return self
 
     def beat(self, at: int, who: str, generation: int, error: str, **more: Any) -> "Trace":
         """A Heartbeat that is refused."""
-        self.add(model.HEARTBEAT, at, at + 1, who, generation=generation, error=error, **more)
+        self.add(api_keys.HEARTBEAT, at, at + 1, who, generation=generation, error=error, **more)
         return self
 
     def commit(self, at: int, who: str, generation: int, error: str) -> "Trace":
         """An OffsetCommit that is refused."""
-        self.add(model.OFFSET_COMMIT, at, at + 1, who, generation=generation, error=error)
+        self.add(api_keys.OFFSET_COMMIT, at, at + 1, who, generation=generation, error=error)
         return self
 
-    def keep(self, at: int, until: int, who: str, generation: int, api: int = model.HEARTBEAT) -> "Trace":
+    def keep(self, at: int, until: int, who: str, generation: int, api: int = api_keys.HEARTBEAT) -> "Trace":
         """Heartbeats that went well, rolled up."""
         client = who.split("#")[0]
         activity = {
@@ -185,7 +185,7 @@ class Trace:
         body = {"member_id": who, "member_epoch": asks, "subscribed_topics": more.pop("topics", None)}
         response: Row = {"member_id": who, "member_epoch": epoch, "heartbeat_interval_ms": 1_000}
         response["has_assignment"] = has is not None
-        if api == model.STREAMS_GROUP_HEARTBEAT and has is not None:
+        if api == api_keys.STREAMS_GROUP_HEARTBEAT and has is not None:
             response["active_tasks"] = [{"subtopology_id": "0", "partitions": list(has)}]
         elif has:
             response["assigned_topics"] = [{"topic": TOPIC, "partitions": list(has)}]

@@ -184,6 +184,7 @@ def test_whoever_is_served_shows_that_the_process_runs(trace):
     frozen(trace)
     trace.signs((15.0, 15.0), scope="process", layer="payload")
     ends = [(begin, end) for _, state, begin, end in trace.states() if state == "frozen"]
+    assert ends
     assert all(end <= 15.0 or begin >= 15.0 for begin, end in ends)
 
 

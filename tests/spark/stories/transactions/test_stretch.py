@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import SHORTEST_UNSEEN_NS
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions import stretch
-from kafkascope_spark.stories.transactions.blocked_readers import MOST_CONSUMERS, SHORTEST_UNSEEN_NS
+from kafkascope_spark.stories.transactions.blocked_readers import MOST_CONSUMERS
 from kafkascope_spark.stories.transactions.machine import Transactions
 from kafkascope_spark.stories.transactions.table import TransactionRow
 

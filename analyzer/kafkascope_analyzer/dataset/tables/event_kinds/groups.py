@@ -7,17 +7,6 @@ from kafkascope_analyzer.dataset.row_types import I32, empty_row
 from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE, Event, event_kind
 from kafkascope_analyzer.dataset.tables.requests import PARTITIONS, REQUESTS
 
-COMMIT_REFUSALS = (
-    "REBALANCE_IN_PROGRESS",
-    "UNKNOWN_MEMBER_ID",
-    "ILLEGAL_GENERATION",
-    "FENCED_MEMBER_EPOCH",
-    "STALE_MEMBER_EPOCH",
-    "FENCED_INSTANCE_ID",
-    "UNRELEASED_INSTANCE_ID",
-)
-"""Errors by which a coordinator refuses a member's commit because the group has a newer generation or other members."""
-
 
 @dataclass(slots=True)
 class OfferedProtocol:

@@ -11,6 +11,12 @@ from kafkascope_analyzer.dataset.row_types import I32
 from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent, event_kind
 from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQUESTS
 
+LONG_THROTTLE_MS = 1_000
+"""Shortest throttle time that counts as a failure: to the client it looks like an outage."""
+OVERDUE_NS = 5_000_000_000
+"""A response that is later than this plus the wait that the request allows is overdue: clients wait 10 s (connection
+set-up) to 60 s (librdkafka)."""
+
 
 @event_kind(
     "request",

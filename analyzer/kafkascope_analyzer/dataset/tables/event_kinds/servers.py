@@ -132,6 +132,12 @@ class PacketDelay(Event):
         return self.first_ns
 
 
+USUAL_DOUBLINGS = 1.2
+"""Doublings above the usual that the median of a slice may reach by chance."""
+MOST_DOUBLINGS = 4.0
+"""Most doublings that count for one slice: a single slice proves nothing."""
+
+
 @event_kind(
     "slow_process",
     "time in which a server took several times as long as usual for its own work, without other "

@@ -14,6 +14,9 @@ RequestId = Annotated[str, "id of the request"]
 ProducerId = Annotated[int | None, "producer id"]
 ProducerEpoch = Annotated[int | None, I16, "producer epoch"]
 Protocol = Annotated[str | None, "v1 or v2 (KIP-890); null where the event does not show it"]
+SHORTEST_UNSEEN_NS = 10_000_000_000
+"""Shortest blocking time for which a transaction whose requests are not in the capture gets a row: brokers look every
+10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 Committed = Annotated[bool | None, "whether it commits"]
 
 

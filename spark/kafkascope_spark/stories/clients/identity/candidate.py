@@ -11,9 +11,10 @@ The rules hold for the Java client, librdkafka, franz-go, sarama, kafkajs, kafka
 
 from collections.abc import Callable, Iterable
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.libraries.registry import library_of_software
-from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
+from kafkascope_spark.stories.model import Connection
 
 TOGETHER_NS = 20_000_000
 """Longest time between the closes of two connections when a client is closed: it closes them one after the other."""

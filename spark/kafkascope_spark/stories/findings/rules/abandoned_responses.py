@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, UNDECODED
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import COUNT, N_ROWS, Candidates, Tables, most_rows
 from kafkascope_spark.stories.findings.read import Groups, Where
@@ -13,7 +14,7 @@ from kafkascope_spark.stories.findings.wording import client, counted, duration,
 from kafkascope_spark.stories.settings import setting, settings
 
 _BEGUN = Where(UNDECODED, direction="response", reason="connection_end")
-_CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
+_CLOSED = Where(CONNECTIONS, close_kind=CLOSED_BY_CLIENT)
 _ENDS = ("client_ip", "server_ip", "server_port")
 # One finding per client, server and API. A response that was cut off by the end of its connection has the length in its
 # first bytes; it was in flight when the client closed the connection.

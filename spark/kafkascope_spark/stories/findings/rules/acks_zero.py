@@ -2,11 +2,12 @@
 
 from collections.abc import Collection
 
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import USAGE
-from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
+from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS, literals
 from kafkascope_spark.stories.findings.wording import clients_with_id, counted
 from kafkascope_spark.stories.settings import setting
 
@@ -21,7 +22,7 @@ from (
         max(last_ns) as last_ns, min({FIRST_OF_KIND}) as sample
     from unacknowledged group by conn_id
 ) left join connection_clients using (conn_id) left join (
-    select conn_id, close_ns, close_kind in ('fin_server', 'rst_server') as by_server from connections
+    select conn_id, close_ns, close_kind in {literals(CLOSED_BY_SERVER)} as by_server from connections
 ) using (conn_id)
 lateral view inline(array(struct(
     coalesce(by_server and close_ns between last_ns and last_ns + {_AT_ONCE_NS}, false) as is_cut

@@ -3,13 +3,14 @@
 from collections import Counter
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.sql import first_ids, literals
 from kafkascope_spark.stories.findings.wording import client, counted
 
 _GREETED = Where(CONNECTIONS, n_requests=1, n_responses=1, api_versions_offered=NOT_NULL)
@@ -19,7 +20,7 @@ with left_at_once as (
     select o.conn_id, o.client_instance_id, o.client_id, o.client_ip, o.software_name, o.software_version, o.server,
         o.first_ns, o.last_ns
     from greeted g join owned_connections o on o.conn_id = g.conn_id
-    where {NO_BROKER} and g.close_kind in ('fin_client', 'rst_client')
+    where {NO_BROKER} and g.close_kind in {literals(CLOSED_BY_CLIENT)}
         and not exists(g.api_versions_offered, each -> each like 'Metadata:%')
         and exists(g.api_versions_offered, each -> each like 'BrokerRegistration:%' or each like 'Vote:%')
 )

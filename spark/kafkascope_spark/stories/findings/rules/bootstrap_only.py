@@ -3,6 +3,7 @@
 from collections import Counter
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_spark.stories.clients.table import PRODUCING_KINDS, READING_KINDS
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
 from kafkascope_spark.stories.findings.conditions import total
 from kafkascope_spark.stories.findings.read import Groups, Where
@@ -24,7 +25,7 @@ GREETING = (
 )
 """Requests that any broker serves; also InitProducerId without a transactional id."""
 _ASKS, _GREETS = f"api_name in {literals(ASKING)}", f"api_name in {literals(GREETING)}"
-_WORKERS = ("consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect")
+_WORKERS = (*READING_KINDS, *PRODUCING_KINDS)
 # One finding per client.
 _QUERY = f"""
 with stuck as (

@@ -1,14 +1,14 @@
-"""`closed_at_large_requests`: a server ends each connection on which a large request comes, and answers smaller "
-"ones."""
+"""`closed_at_large_requests`: a server ends each connection with a large request, and answers smaller ones."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import at_least, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.sql import first_ids, literals
 from kafkascope_spark.stories.findings.wording import client, counted, listed, node
 from kafkascope_spark.stories.settings import setting
 
@@ -20,7 +20,7 @@ with cut as (
     select l.request_id, l.conn_id, l.ts_ns, l.request_bytes, o.server, o.node_id, o.client_instance_id, o.client_id,
         o.client_ip, o.software_name
     from large_requests l join owned_connections o on o.conn_id = l.conn_id
-    where o.close_kind in ('fin_server', 'rst_server') and {NO_BROKER}
+    where o.close_kind in {literals(CLOSED_BY_SERVER)} and {NO_BROKER}
         and o.close_ns between l.ts_ns and coalesce(l.request_last_ns, l.ts_ns) + {limit.AT_ONCE_MS} * 1000000L
 ), programs as (
     select client_id, client_ip, software_name, server, max(node_id) as node_id, count(*) as n, min(ts_ns) as first_ns,
@@ -81,7 +81,7 @@ RULE = Rule(
                     request_bytes=at_least(limit.LARGE_BYTES),
                 ),
                 "closed_by_server": Groups(
-                    Where(CONNECTIONS, close_kind=("fin_server", "rst_server")),
+                    Where(CONNECTIONS, close_kind=CLOSED_BY_SERVER),
                     per=("server_ip",),
                     having=count() >= limit.REFUSED_AGAIN,
                 ),

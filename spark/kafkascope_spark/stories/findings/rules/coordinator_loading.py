@@ -70,8 +70,8 @@ RULE = Rule(
     "be. InitProducerId without a transactional id does not count: it waits for producer ids, not for a coordinator.",
     advice="Make the partitions of __consumer_offsets small: log.cleaner.enable=true and a cleaner that keeps up "
     "(log.cleaner.threads, log.cleaner.dedupe.buffer.size; the metric max-compaction-delay-secs), a smaller "
-    "offsets.topic.segment.bytes, fewer commits and "
-    "offsets.retention.minutes. offsets.load.buffer.size makes each read larger. Clients only need to try again.",
+    "offsets.topic.segment.bytes, fewer commits, a lower offsets.retention.minutes (groups without members lose their "
+    "offsets sooner then). A larger offsets.load.buffer.size makes each read larger. Clients only need to try again.",
     sources=(
         "KIP-447",
         "org.apache.kafka.coordinator.common.runtime.CoordinatorLoaderImpl",

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
@@ -11,12 +12,12 @@ from kafkascope_spark.stories.findings.conditions import at_least, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.sql import first_ids, literals
 from kafkascope_spark.stories.findings.wording import client, counted, duration, node
 from kafkascope_spark.stories.settings import setting
 
 _CLOSE = ("conn_id", "close_ns", "server_ip", "server_port")
-_CLOSED_BY_SERVER = Where(CONNECTIONS, close_kind=("fin_server", "rst_server"))
+_CLOSED_BY_SERVER = Where(CONNECTIONS, close_kind=CLOSED_BY_SERVER)
 # One finding per client and server. A broker ends connections for other reasons at any time; the same length of silence
 # each time shows a timer.
 _QUERY = f"""
@@ -24,7 +25,7 @@ with cut as (
     select w.request_id, w.conn_id, w.ts_ns, w.max_wait_ms, o.close_ns - w.ts_ns as silent_ns, o.server, o.node_id,
         o.client_instance_id, o.client_id, o.client_ip, o.software_name
     from waiting w join owned_connections o on o.conn_id = w.conn_id
-    where o.close_kind in ('fin_server', 'rst_server') and {NO_BROKER}
+    where o.close_kind in {literals(CLOSED_BY_SERVER)} and {NO_BROKER}
         and o.close_ns - w.ts_ns between {limit.CUT_AFTER_MS} * 1000000L
             and cast(w.max_wait_ms as bigint) * 1000000 - 1
 )

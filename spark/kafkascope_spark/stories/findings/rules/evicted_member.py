@@ -5,12 +5,13 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
+from kafkascope_parsers.error_facts import MEMBER_REMOVED
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import none_of
 from kafkascope_spark.stories.findings.poll_timeouts import LEAVES_AND_REJOINS
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
-from kafkascope_spark.stories.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
+from kafkascope_spark.stories.findings.silent_members import MISSING_MEMBERS
 from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.stories.findings.wording import client, counted, duration, times
 from kafkascope_spark.stories.incidents.kinds.texts import now, slow_polls
@@ -45,9 +46,9 @@ with members as (
         names, only_joins, m.node_id,
         max_by(struct(request_id, sent_ns, called_node_id),
             if({_SUCCEEDS}, struct(sent_ns, request_id), null)) as last_success,
-        min(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, sent_ns, null)) as refused_ns,
-        max(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, coalesce(queued_us, 0), 0)) as held_us,
-        max(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, member_id = '', false)) as is_without_id,
+        min(if(error_name in {literals(MEMBER_REMOVED)}, sent_ns, null)) as refused_ns,
+        max(if(error_name in {literals(MEMBER_REMOVED)}, coalesce(queued_us, 0), 0)) as held_us,
+        max(if(error_name in {literals(MEMBER_REMOVED)}, member_id = '', false)) as is_without_id,
         max(if({_LEAVES}, sent_ns, null)) as left_ns,
         max(if(error_name in {literals(MOVED)}, sent_ns, null)) as moved_ns
     from calls c join (select *, explode(own_conns) as own_conn from members) m
@@ -163,7 +164,7 @@ def _silent(libraries: Collection[str], session_ms: int | None = None, silent_ns
 
 
 REFUSED_MEMBERS = Detector(
-    reads={"refusals": Where(ERRORS, error_name=REFUSED_MEMBER_ERRORS, api_key=none_of(LEAVE_GROUP))},
+    reads={"refusals": Where(ERRORS, error_name=tuple(sorted(MEMBER_REMOVED)), api_key=none_of(LEAVE_GROUP))},
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,
@@ -176,7 +177,7 @@ RULE = Rule(
     meaning="The coordinator had no heartbeat of a member for its session timeout, or the member did not rejoin in "
     "time; it gave the member's partitions to others. The member's work in the meantime is done twice, and its "
     "commits are refused.",
-    looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
+    looks_at=f"{' or '.join(sorted(MEMBER_REMOVED))} to a client that was a member, with the time since its last "
     "request that went well; session and rebalance timeout are those of its JoinGroup. Members that "
     "said that they leave, groups whose coordinator moved, and requests without a member id of a member that was not "
     "silent for its session timeout, are left out. "

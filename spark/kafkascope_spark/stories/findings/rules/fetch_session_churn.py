@@ -70,7 +70,8 @@ def _advice(f: Facts) -> str:
 
 _MORE_ROOM = (
     "Raise max.incremental.fetch.session.cache.slots of the brokers (default 1000) above the number of consumers and "
-    "followers that fetch from one; look for clients that open connections again and again."
+    "followers that fetch from one (each session takes memory; brokers read the setting when they start); look for "
+    "clients that open connections again and again."
 )
 _UPGRADE = (
     "The broker has room, and no client waits. Update the library of the client that does not use the sessions that "

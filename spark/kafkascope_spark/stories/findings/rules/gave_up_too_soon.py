@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import column, count
@@ -16,7 +17,7 @@ from kafkascope_spark.stories.settings import setting
 _CLOSED = Where(
     CONNECTIONS,
     column("last_ns") - column("close_ns") > limit.AFTER_CLOSE_MS * 1_000_000,
-    close_kind=("fin_client", "rst_client"),
+    close_kind=CLOSED_BY_CLIENT,
 )
 """Connections on which data came after the client had closed them."""
 # One finding per client, server and API. A client that ends also has requests in flight; a client that goes on sends
@@ -112,7 +113,7 @@ _IN_HANDSHAKE = Where(
     CONNECTIONS,
     column("close_ns") - column("first_ns") >= limit.HANDSHAKE_PATIENCE_MS * 1_000_000,
     protocol="tls",
-    close_kind=("fin_client", "rst_client"),
+    close_kind=CLOSED_BY_CLIENT,
 )
 """Connections with TLS that a client closed after a while."""
 # One finding per address and server. A handshake that was not over shows no time of its own. `took`: how long the

@@ -1,13 +1,14 @@
 """`hello_not_answered`: a server does not answer the first request on a client's connections, but answers others."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import above, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.sql import first_ids, literals
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, node, times
 
 # One finding per program and server. `mute`: connections on which the server acknowledged data but answered nothing;
@@ -18,7 +19,7 @@ with mute as (
         o.client_instance_id, o.client_id, o.client_ip, o.software_name, o.software_version
     from hellos h join owned_connections o on o.conn_id = h.conn_id
     where o.n_responses = 0 and o.server_bytes = 0 and o.synack_ns is not null
-        and o.close_kind in ('fin_client', 'rst_client') and {NO_BROKER}
+        and o.close_kind in {literals(CLOSED_BY_CLIENT)} and {NO_BROKER}
         and o.close_ns - h.ts_ns >= {limit.PATIENCE_MS} * 1000000L
 ), programs as (
     select client_id, client_ip, server, api_version, max(node_id) as node_id, count(*) as n, min(ts_ns) as first_ns,
@@ -76,7 +77,7 @@ RULE = Rule(
             reads={
                 "hellos": Where(REQUESTS, api_key=api_keys.API_VERSIONS, status="unanswered"),
                 "silent_connections": Groups(
-                    Where(CONNECTIONS, server_bytes=0, client_bytes=above(0), close_kind=("fin_client", "rst_client")),
+                    Where(CONNECTIONS, server_bytes=0, client_bytes=above(0), close_kind=CLOSED_BY_CLIENT),
                     per=("server_ip",),
                     having=count() >= limit.NEVER_ANSWERED,
                 ),

@@ -71,9 +71,11 @@ RULE = Rule(
     looks_at=f"Bytes of records in Produce and in answers to clients' Fetch, by broker: the busiest one has "
     f"{limit.SKEW_TIMES} times its even share or more, of at least {limit.SKEW_BYTES // 1024} KiB. Brokers are counted "
     "from the cluster's metadata. A capture taken on one broker shows its own traffic only.",
-    advice="Bring the leaders home with kafka-leader-election.sh --election-type preferred "
-    "(auto.leader.rebalance.enable); move partitions with kafka-reassign-partitions.sh; where one partition is the "
-    "busy one, give the topic more partitions and the records keys that spread.",
+    advice="Move leaders back to the preferred replicas with kafka-leader-election.sh --election-type preferred "
+    "--all-topic-partitions (auto.leader.rebalance.enable does so by itself); move partitions with "
+    "kafka-reassign-partitions.sh and a --throttle, as it copies their logs. Where one partition has most of the "
+    "traffic, use keys that spread the records, or add partitions: records of a key then go to another partition than "
+    "before.",
     sources=("auto.leader.rebalance.enable of the broker settings", "KIP-460"),
     detectors=(DETECTOR,),
 )

@@ -3,6 +3,7 @@
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import COUNT, N_ROWS, Candidates, Tables, most_rows
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, none_of, smallest
@@ -15,7 +16,7 @@ from kafkascope_spark.stories.findings.wording import client, counted, duration,
 _WAITS_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
 """Requests that a coordinator answers when the other members have joined."""
 _UNANSWERED = Where(REQUESTS, status="unanswered", api_name=none_of(*_WAITS_FOR_MEMBERS))
-_CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
+_CLOSED = Where(CONNECTIONS, close_kind=CLOSED_BY_CLIENT)
 _FIRST_NS = smallest("ts_ns")
 _ENDS = ("client_ip", "server_ip", "server_port")
 # One finding per client, server and API. The connection must have had responses to other requests before: a frozen or

@@ -2,6 +2,7 @@
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.clients.table import PRODUCING_KINDS, READING_KINDS
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import largest, longer_than
@@ -68,7 +69,7 @@ RULE = Rule(
                 "last_metadata": Groups(_METADATA, per=("conn_id",), having=_LAST >= 0),
                 "working": Where(
                     CLIENTS,
-                    kind=("consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect"),
+                    kind=(*READING_KINDS, *PRODUCING_KINDS),
                     conn_ids=longer_than(0),
                 ),
             },

@@ -1,6 +1,7 @@
 """`reauth_late`: a client did not authenticate again in time, and the broker closed its connection."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_SERVER
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, above
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
@@ -46,7 +47,7 @@ DETECTOR = Detector(
         "closed_sessions": Where(
             CONNECTIONS,
             session_lifetime_ms=above(0),
-            close_kind=("fin_server", "rst_server"),
+            close_kind=CLOSED_BY_SERVER,
             close_ns=NOT_NULL,
         )
     },

@@ -118,12 +118,15 @@ def _own_advice(f: Facts) -> str:
     )
 
 
+_BOTH_ASSIGNORS = " (to change the assignor of a running group, let members list both for one round of restarts)"
+
+
 def _advice(libraries: Collection[str]) -> str:
     polls = setting("poll_records", libraries)
     lower = f" lower {polls} where polls take long." if polls else ""
     timeouts = " or ".join(filter(None, (setting(c, libraries) for c in ("session_timeout", "poll_interval"))))
     one_by_one = " or ".join(filter(None, (setting(c, libraries) for c in ("cooperative", "group_protocol"))))
-    instead = f" Use {one_by_one}, so that members do not all stop." if one_by_one else ""
+    instead = f" Use {one_by_one}, so that members do not all stop{_BOTH_ASSIGNORS}." if one_by_one else ""
     static = setting("instance_id", libraries)
     restarts = f" For restarts give each member a name of its own ({static})." if static else ""
     return (

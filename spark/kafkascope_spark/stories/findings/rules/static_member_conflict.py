@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import ERRORS
+from kafkascope_parsers.error_facts import FENCED_INSTANCE
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
@@ -10,7 +11,6 @@ from kafkascope_spark.stories.findings.sql import SEEN, sorted_set
 from kafkascope_spark.stories.findings.wording import client, listed, times
 from kafkascope_spark.stories.settings import setting
 
-CONFLICTS = ("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
 # One finding per refused client. A rival must be running when the other is refused: a consumer that ended before is no
 # conflict. A member that died keeps its group.instance.id until its session times out (KIP-848): then there is no
 # rival.
@@ -67,7 +67,7 @@ _RELEASE = (
     "one when the session of the old one is over. Where it was killed, the id is free after the session timeout."
 )
 DETECTOR = Detector(
-    reads={"refusals": Where(ERRORS, error_name=CONFLICTS)},
+    reads={"refusals": Where(ERRORS, error_name=tuple(sorted(FENCED_INSTANCE)))},
     query=_QUERY,
     subject=_subject,
     sentence=_sentence,

@@ -59,7 +59,8 @@ def _advice(f: Facts) -> str:
     lower = setting("transaction_timeout", (library_named(f.producer_software),)) or "its transaction timeout"
     return (
         f"Let the producer end its transactions sooner, and lower {lower} (now {f.transaction_timeout_ms}) so that the "
-        "coordinator aborts what it leaves; kafka-transactions.sh find-hanging shows what stays open."
+        "coordinator aborts what it leaves: what was written in it is then discarded. kafka-transactions.sh "
+        "find-hanging shows transactions that stay open all the same."
     )
 
 
@@ -91,8 +92,9 @@ RULE = Rule(
     "high watermark moves; the transaction whose first batch got that offset. Said of transactions that hang, and, as "
     "information, of those that hold a consumer back for a minute or more; of transactions that the capture does not "
     "show from 10 s on, and as a warning from a minute on.",
-    advice="Find the producer whose transaction is open: kafka-transactions.sh find-hanging names its producer id; "
-    "abort it there.",
+    advice="Find the producer whose transaction is open: kafka-transactions.sh describe-producers with --topic and "
+    "--partition names its producer id, and list its transactional id. Let that producer end the transaction. One that "
+    "find-hanging shows is ended by nobody: kafka-transactions.sh abort ends it, and discards what it wrote.",
     sources=("KIP-98", "KIP-664", "org.apache.kafka.storage.internals.log.UnifiedLog"),
     detectors=(DETECTOR,),
     follows=Follows(kinds=BROKER_FAILURES | {"member", "client", "client_died", "held_transaction"}),

@@ -53,8 +53,10 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "connections than they close. A higher limit lets one host take more of the brokers' threads and memory."
     )
     yield brokers("Where a load balancer is in front of the brokers, check whether it had a backend.")
+    nodes = sorted({state.node_id for state in failure.states if state.node_id is not None})
     yield brokers(
-        f"The limits: kafka-configs.sh {observed.tool} --entity-type brokers --entity-default --describe --all"
+        f"The limits: kafka-configs.sh {observed.tool} --entity-type brokers "
+        f"--entity-name {nodes[0] if nodes else 'NODE'} --describe --all"
     )
 
 

@@ -13,18 +13,21 @@ from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
+from kafkascope_spark.stories.incidents.topics import partitions_of
 from kafkascope_spark.stories.settings import setting
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     who = listed(sorted({row.who for row in failure.recoveries}))
     reset = setting("offset_reset", observed.libraries) or "its reset policy"
+    partitions = ",".join(map(str, partitions_of(failure.recoveries)))
+    places = shlex.quote(f"{failure.subject}:{partitions}" if partitions else failure.subject)
     yield clients(
         f"Let {who} go on at an offset that the log has ({reset}; the earliest loses no more than what is deleted "
         "already). A restart does not help where it begins with the same committed offset: upgrade a library that does "
         "not reset by itself, or stop the group and move its offsets: kafka-consumer-groups.sh "
-        f"{observed.tool} --group GROUP --topic {shlex.quote(failure.subject)} --reset-offsets --to-earliest --dry-run "
-        "(then --execute)."
+        f"{observed.tool} --group GROUP --topic {places} --reset-offsets --to-earliest --dry-run (then --execute); "
+        "what the group had read of the records that are still there is read again then."
     )
     yield brokers(
         f"Which offsets the log has: kafka-get-offsets.sh {observed.tool} --topic {shlex.quote(failure.subject)} "
