@@ -20,9 +20,12 @@ Cluster = Annotated[
 ]
 
 
-def open_dataset(uri: str, cluster: str | None) -> "Dataset":
-    """Opens the dataset, or its part of one cluster. Raises UsageError like Dataset.open, and where it has no such
-    cluster."""
+def open_dataset(uri: str, cluster: str | None = None) -> "Dataset":
+    """Opens the dataset, or its part of one cluster, and keeps pyarrow from loading pandas to read it. Raises
+    UsageError like Dataset.open, and where it has no such cluster."""
+    from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
+
+    arrow_without_pandas()
     from kafkascope_analyzer.dataset.dataset import Dataset
 
     return of_cluster(Dataset.open(uri), cluster)

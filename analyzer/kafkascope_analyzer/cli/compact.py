@@ -1,5 +1,6 @@
 """`kafkascope compact`: joins the small files of a dataset. Never starts Spark."""
 
+from kafkascope_analyzer.cli.clusters import open_dataset
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.options import DatasetUri, Temporary
 
@@ -11,10 +12,9 @@ def compact(dataset: DatasetUri, temporary: Temporary = None) -> None:
     """
     with exit_codes(clause=NOTHING_WRITTEN) as written:
         from kafkascope_analyzer.dataset.compact import compact, files_to_join
-        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
-        found = Dataset.open(dataset)
+        found = open_dataset(dataset)
         groups = files_to_join(found.manifest.files)
         if not groups:
             print(f"{dataset}: there are no small files to join")

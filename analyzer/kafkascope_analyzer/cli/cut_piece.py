@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from kafkascope_analyzer.cli.clusters import open_dataset
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, Written
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.progress import bar
@@ -139,13 +140,13 @@ def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[CaptureP
     if any(named) and (len(named) > 1 or wanted.dataset):
         raise UsageError("give one dataset, or captures with --dataset OUT.kscope")
     if any(named):
-        return Dataset.open(wanted.places[0]), expand_inputs(wanted.moved) if wanted.moved else []
+        return open_dataset(wanted.places[0]), expand_inputs(wanted.moved) if wanted.moved else []
     if wanted.moved:
         raise UsageError("--capture says where a dataset's capture is: give the dataset")
     captures = expand_inputs(wanted.places)
     if wanted.dataset is not None and STANDARD_INPUT in captures:
         raise UsageError("standard input cannot be proved to be the dataset's capture: give the file")
-    return Dataset.open(wanted.dataset) if wanted.dataset else None, captures
+    return open_dataset(wanted.dataset) if wanted.dataset else None, captures
 
 
 def _needs_dataset(selection: Selection) -> bool:

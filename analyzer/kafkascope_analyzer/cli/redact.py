@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kafkascope_analyzer.cli.clusters import open_dataset
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import DatasetUri, Format, Overwrite, Quiet, Temporary
@@ -36,7 +37,6 @@ def redact(
     with exit_codes(messages, NOTHING_WRITTEN) as written:
         from kafkascope_analyzer.cli.dataset_place import checked_out
         from kafkascope_analyzer.cli.stories import make_stories, spark_problem, story_choice
-        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
         from kafkascope_analyzer.redact.key_file import open_key_file
         from kafkascope_analyzer.redact.redaction import pseudonyms_for
@@ -44,7 +44,7 @@ def redact(
         from kafkascope_analyzer.report.model.clusters import report_of, write_report
         from kafkascope_analyzer.sql.views_file import write_views
 
-        source = Dataset.open(dataset)
+        source = open_dataset(dataset)
         has_stories = source.manifest.stall_ms is not None
         problem = spark_problem() if has_stories else None
         if problem:
@@ -59,8 +59,8 @@ def redact(
         if has_stories:
             choice = story_choice(None, f"{source.manifest.stall_ms}ms")
             with NewDataset(place, temporary) as new:
-                new.commit(make_stories(Dataset.open(out), (None, None), choice, quiet=quiet))
-            with_stories = Dataset.open(out)
+                new.commit(make_stories(open_dataset(out), (None, None), choice, quiet=quiet))
+            with_stories = open_dataset(out)
             write_report(with_stories, report_of(with_stories))
             write_views(with_stories)
         written.clause = f"{out} is redacted"

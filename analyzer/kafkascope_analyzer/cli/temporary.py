@@ -19,18 +19,18 @@ def dataset_with_stories(place: str, messages: "Messages") -> Iterator["Dataset"
 
     Raises UsageError where there is neither, or no Java for the stories of a capture.
     """
-    from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.cli.clusters import open_dataset
     from kafkascope_analyzer.dataset.dataset_uri import SUFFIX, is_dataset
 
     if place != "-" and (place.rstrip("/").endswith(SUFFIX) or is_dataset(place)):
-        yield Dataset.open(place)
+        yield open_dataset(place)
         return
     from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 
     with temporary_folder("timeline") as scratch:
         made = scratch / f"capture{SUFFIX}"
         _analyze(place, made, messages)
-        yield Dataset.open(made)
+        yield open_dataset(str(made))
 
 
 def _analyze(capture: str, made: Path, messages: "Messages") -> None:

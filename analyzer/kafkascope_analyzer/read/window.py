@@ -10,7 +10,7 @@ from kafkascope_parsers.compression import Unpacked
 
 
 class Buffers(Protocol):
-    """Provides buffers for a window. All buffers have one size."""
+    """Provides buffers for a window. All buffers have one size, except that the first one may be smaller."""
 
     def next(self) -> NDArray[np.uint8]:
         """Returns a buffer (uint8) that may be written to; the previous one, if nobody reads it any more."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -320,14 +320,12 @@ def _named(table: str) -> str:
     return f"{MESSAGES}.{message_view(table)}" if table.startswith(f"{MESSAGES}/") else table
 
 
-def _views_over(table: str) -> Iterator[str]:
-    """Yields the names by which a query may read the table besides its own."""
+@cache
+def _views_over(table: str) -> tuple[str, ...]:
+    """Returns the names by which a query may read the table besides its own."""
     own = message_view(table) if table.startswith(f"{MESSAGES}/") else table
-    if own != table:
-        yield own
-    for saved in (*views(), *macros()):
-        if any(each.names(own) for each in below(saved.name)):
-            yield saved.name
+    over = (saved.name for saved in (*views(), *macros()) if any(each.names(own) for each in below(saved.name)))
+    return (*([own] if own != table else ()), *over)
 
 
 def _exact(statement: str, names: list[str], types: list[str], inexact: tuple[str, ...]) -> str | None:

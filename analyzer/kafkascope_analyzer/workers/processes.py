@@ -31,12 +31,16 @@ from kafkascope_analyzer.resolve.tables.finished_files import Finished
 from kafkascope_analyzer.resolve.tasks import SpillTask
 from kafkascope_analyzer.workers.engine import NotWrittenError, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_parsers.capture import HEAD_BYTES
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
 
 _N_SLOTS = 2
 """One for the block that is being read, one for the block that the workers take next."""
+_FIRST_SHARE = 2
+"""The first block has this part of the bytes of a slot: it is read while the workers load the kernels, and a larger one
+would be read when they are waiting."""
 _LEAST_PACKET = 48
 """Fewest bytes of a capture file per segment: a record header, an IP and a TCP header are 56."""
 
@@ -126,8 +130,9 @@ class Workers:
         while True:
             free = [i for i in range(len(self._slots)) if not self._in_use[i] and i != self._current]
             if free:
-                self._current = free[0]
-                return self._slots[self._current].buf
+                is_first, self._current = self._current < 0, free[0]
+                buf = self._slots[self._current].buf
+                return buf[: max(len(buf) // _FIRST_SHARE, HEAD_BYTES)] if is_first else buf
             self._listen()
 
     def push(self, block: ReadBlock) -> None:

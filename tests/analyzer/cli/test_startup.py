@@ -55,7 +55,8 @@ SAID = """
 import sys
 from kafkascope_analyzer.cli.app import app
 app(["info", sys.argv[1]], standalone_mode=False)
-heavy = ("pandas", "pyarrow", "duckdb", "pyspark", "kafkascope_spark", "numba", "kafkascope_analyzer.cli.analyze")
+heavy = ("pandas", "pyarrow", "duckdb", "pydantic", "pyspark", "kafkascope_spark", "numba")
+heavy += ("kafkascope_analyzer.cli.analyze",)
 print(*(name for name in heavy if name in sys.modules), file=sys.stderr)
 """
 
@@ -85,3 +86,20 @@ def test_the_end_of_ingest_loads_no_report_of_stories() -> None:
     loaded = {name.removeprefix("kafkascope_analyzer.report.model.") for name in done.stdout.split()}
     assert "traffic" in loaded
     assert loaded.isdisjoint({"report", "clusters", "incidents.model", "incidents.summary"})
+
+
+QUESTION = """
+import sys
+from kafkascope_analyzer.cli.app import app
+app(["info", sys.argv[1]], standalone_mode=False)
+print(*(name for name in ("pandas", "pydantic", "pyspark", "numba") if name in sys.modules), file=sys.stderr)
+"""
+
+
+def test_reading_a_dataset_loads_no_pandas(told_leader_move: Path) -> None:
+    """It takes as long to load as the queries of a small dataset."""
+    done = subprocess.run(
+        [sys.executable, "-c", QUESTION, str(told_leader_move)], capture_output=True, text=True, check=True
+    )
+    assert "node 1" in done.stdout
+    assert done.stderr.split() == []

@@ -114,3 +114,11 @@ def test_the_memory_of_a_block_is_not_needed_when_its_streams_are_decoded(tmp_pa
     assert overwritten.ledger == plain.ledger
     assert overwritten.message_rows == plain.message_rows
     assert plain.ledger["decoded_bytes"] > 100_000
+
+
+def test_the_first_block_is_smaller_so_that_workers_begin_early(tmp_path: Path) -> None:
+    """Its bytes are passed to the workers in memory that all share, like those of other blocks."""
+    with workers(jobs(tmp_path, 2)) as pool:
+        first, second = pool.next(), pool.next()
+        pool.stop()
+    assert len(second) == 2 * len(first) == 150_000
