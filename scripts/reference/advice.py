@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from kafkascope_spark.stories.findings.registry import RULES
-from kafkascope_spark.stories.incidents import misconfigured_texts
+from kafkascope_spark.stories.incidents import login_advice, misuse_advice
 from kafkascope_spark.stories.incidents.actions import OWNERS
 from kafkascope_spark.stories.incidents.kinds import KINDS, session_timeouts, silent_leader_texts, texts
 
@@ -22,7 +22,8 @@ brokers. Settings are named as the client's library names them.
 One action for each owner: who operates the brokers, who operates the network, who owns clients.
 """
 _SHARED = {
-    "clients that do not fit a listener": misconfigured_texts,
+    "clients that do not fit a listener": misuse_advice,
+    "clients that a listener does not let in": login_advice,
     "settings of sessions": session_timeouts,
     "group leaders that send no SyncGroup": silent_leader_texts,
     "what several kinds have in common": texts,

@@ -53,6 +53,11 @@ class Misuse:
     by_brokers: bool = False
 
     @property
+    def tried_mechanisms(self) -> list[str]:
+        """The SASL mechanisms that these clients used, sorted."""
+        return sorted({use.outcome.mechanism for use in self.uses if use.outcome.mechanism is not None})
+
+    @property
     def is_of_one_client(self) -> bool:
         """Whether only one client address is affected, while the listener serves others."""
         return self.others_served and len({use.client_ip for use in self.uses}) == 1

@@ -9,7 +9,7 @@ from kafkascope_spark.stories.incidents.error_messages import quoted
 from kafkascope_spark.stories.incidents.failure import UNSERVED, Failure
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, BY_TIMES, expiry
 from kafkascope_spark.stories.incidents.localization import doubt
-from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known
+from kafkascope_spark.stories.incidents.misuse_sentences import misuse_impact, misuse_known
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.stalls.table import Stall
 

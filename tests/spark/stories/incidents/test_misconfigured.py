@@ -16,7 +16,7 @@ from kafkascope_spark.stories.clients.identity.kinds import kind_of
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse, listener_uses, with_logins
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
-from kafkascope_spark.stories.incidents.misconfigured_texts import what_fits
+from kafkascope_spark.stories.incidents.misuse_advice import what_fits
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.model import Connection
 

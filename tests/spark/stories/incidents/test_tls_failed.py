@@ -19,7 +19,8 @@ from kafkascope_spark.stories.incidents.incident_rows import severity_of
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
 from kafkascope_spark.stories.incidents.listener_use import TLS, ListenerUse, Outcome
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
-from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
+from kafkascope_spark.stories.incidents.misuse_advice import what_fits
+from kafkascope_spark.stories.incidents.misuse_sentences import misuse_sentence
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.model import TlsGivenUp
 from kafkascope_spark.stories.tls_words import ADVICE, WHY, what_to_change, why

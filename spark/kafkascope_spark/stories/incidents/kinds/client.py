@@ -18,7 +18,8 @@ from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     session_of_broker,
     session_of_client,
 )
-from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
+from kafkascope_spark.stories.incidents.misuse_advice import what_fits
+from kafkascope_spark.stories.incidents.misuse_sentences import misuse_sentence
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silence_moments import Owed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
+from kafkascope_spark.stories.incidents.misuse_advice import what_fits
+from kafkascope_spark.stories.incidents.misuse_sentences import misuse_sentence
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
