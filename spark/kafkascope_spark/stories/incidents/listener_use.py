@@ -126,63 +126,86 @@ def listener_uses(
     connections: all connections of the address; instances: conn_id -> client; refused: conn_id -> the error with which
     its SASL was refused; end_ns: end of the capture.
     """
-    alike: dict[tuple[Outcome, str | None], list[Connection]] = defaultdict(list)
-    served_until: dict[str, int] = defaultdict(int)
-    tls_until: dict[str, int] = defaultdict(int)
-    tls_begins: dict[str, list[int]] = defaultdict(list)
-    logged_in_ns: dict[str, int] = {}
-    last_login_ns: dict[tuple[str, str], int] = {}
-    logins: dict[_Name, list[int]] = defaultdict(list)
+    address = _ClientAddress(client_ip, instances, end_ns)
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
-        if outcome is None:
-            continue
-        instance = instances.get(connection.conn_id)
+        if outcome is not None:
+            address.take(connection, outcome)
+    yield from address.uses()
+
+
+class _ClientAddress:
+    """What the connections of one client address show: those with the same outcome, and when its clients were served
+    and logged in. Keys are servers, client_instance_ids, or names of clients at servers."""
+
+    def __init__(self, client_ip: str, instances: Mapping[str, Instance], end_ns: int) -> None:
+        self._client_ip = client_ip
+        self._instances = instances
+        self._end_ns = end_ns
+        self._alike: dict[tuple[Outcome, str | None], list[Connection]] = defaultdict(list)
+        self._served_until: dict[str, int] = defaultdict(int)
+        self._tls_until: dict[str, int] = defaultdict(int)
+        self._tls_begins: dict[str, list[int]] = defaultdict(list)
+        self._first_login_ns: dict[str, int] = {}
+        self._last_login_ns: dict[tuple[str, str], int] = {}
+        self._logins: dict[_Name, list[int]] = defaultdict(list)
+
+    def take(self, connection: Connection, outcome: Outcome) -> None:
+        """Takes a connection with its outcome."""
+        instance = self._instances.get(connection.conn_id)
         if outcome.served and instance is not None and instance.kind.kind == "broker":
             outcome = replace(outcome, of_broker=True)
         identity = None if instance is None else instance.instance_id
-        alike[outcome, None if outcome.served else identity].append(connection)
+        self._alike[outcome, None if outcome.served else identity].append(connection)
         if outcome.served and connection.tls:
-            tls_until[outcome.server] = max(tls_until[outcome.server], connection.last_ns)
-            tls_begins[outcome.server].append(connection.begin_ns)
-        if _is_at_work(outcome, connection) and instance is not None and identity is not None:
-            served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
-            if outcome.served and connection.sasl_mechanism is not None:
-                begin_ns, login = connection.begin_ns, (identity, connection.sasl_mechanism)
-                logged_in_ns[identity] = min(logged_in_ns.get(identity, begin_ns), begin_ns)
-                last_login_ns[login] = max(last_login_ns.get(login, 0), begin_ns)
-        _note_login(logins, connection, outcome, instance)
-    for (outcome, identity), mine in alike.items():
-        mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
-        client_id = None if identity is None else instances[mine[0].conn_id].client_id
-        of_name = logins.get((outcome.server, client_id, outcome.mechanism), []) if identity is not None else []
-        use = ListenerUse(
-            client_ip=client_ip,
+            self._tls_until[outcome.server] = max(self._tls_until[outcome.server], connection.last_ns)
+            self._tls_begins[outcome.server].append(connection.begin_ns)
+        if identity is not None and _is_at_work(outcome, connection):
+            self._note_work(identity, connection, outcome)
+        if instance is not None and (outcome.served or outcome.had_session):
+            # The server accepted the client, even if a later login on the connection failed.
+            name = outcome.server, instance.client_id, connection.sasl_mechanism
+            self._logins[name].append(connection.begin_ns)
+
+    def _note_work(self, identity: str, connection: Connection, outcome: Outcome) -> None:
+        self._served_until[identity] = max(self._served_until[identity], connection.last_request_ns or 0)
+        if outcome.served and connection.sasl_mechanism is not None:
+            begin_ns, login = connection.begin_ns, (identity, connection.sasl_mechanism)
+            self._first_login_ns[identity] = min(self._first_login_ns.get(identity, begin_ns), begin_ns)
+            self._last_login_ns[login] = max(self._last_login_ns.get(login, 0), begin_ns)
+
+    def uses(self) -> Iterator[ListenerUse]:
+        """Yields the uses, one for each outcome and client."""
+        for (outcome, identity), mine in self._alike.items():
+            mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
+            client_id = None if identity is None else self._instances[mine[0].conn_id].client_id
+            name = outcome.server, client_id, outcome.mechanism
+            logins = sorted(self._logins.get(name, [])) if identity is not None else []
+            use = with_logins(self._use(outcome, identity, mine, logins), logins)
+            tls_begins = sorted(self._tls_begins[outcome.server])
+            yield _with_tls(_with_answers(use, self._alike), tls_begins, mine[-1].begin_ns)
+
+    def _use(self, outcome: Outcome, identity: str | None, mine: list[Connection], logins: list[int]) -> ListenerUse:
+        """Returns the use by the connections of one client. logins: when the server accepted clients of its name,
+        sorted."""
+        begin_ns, last_begin_ns, last_login_ns = mine[0].begin_ns, mine[-1].begin_ns, max(logins, default=0)
+        who, server = identity or "", outcome.server
+        logs_in_later = self._last_login_ns.get((who, outcome.mechanism or ""), 0) > last_begin_ns
+        return ListenerUse(
+            client_ip=self._client_ip,
             client_instance_id=identity,
-            client_id=client_id,
+            client_id=None if identity is None else self._instances[mine[0].conn_id].client_id,
             outcome=outcome,
             n=len(mine),
-            first_ns=mine[0].begin_ns,
+            first_ns=begin_ns,
             last_ns=max(c.last_ns for c in mine),
-            is_over=_is_over(mine, end_ns),
-            works_on=_works_on(outcome, served_until.get(identity or "", 0), tls_until[outcome.server], mine),
+            is_over=_is_over(mine, self._end_ns),
+            works_on=_works_on(outcome, self._served_until.get(who, 0), self._tls_until[server], mine),
             evidence=() if outcome.served else tuple(c.conn_id for c in mine[:MOST_EVIDENCE]),
-            logged_in=logged_in_ns.get(identity or "", mine[0].begin_ns) < mine[0].begin_ns,
-            logs_in_later=last_login_ns.get((identity or "", outcome.mechanism or ""), 0) > mine[-1].begin_ns
-            or (outcome.had_session and max(of_name, default=0) > mine[-1].begin_ns),
-            accepted_ns=max(of_name) if of_name and max(of_name) < mine[0].begin_ns else None,
+            logged_in=self._first_login_ns.get(who, begin_ns) < begin_ns,
+            logs_in_later=logs_in_later or (outcome.had_session and last_login_ns > last_begin_ns),
+            accepted_ns=last_login_ns if logins and last_login_ns < begin_ns else None,
         )
-        use = _with_answers(with_logins(use, sorted(of_name)), alike)
-        yield _with_tls(use, sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
-
-
-def _note_login(
-    logins: dict[_Name, list[int]], connection: Connection, outcome: Outcome, instance: Instance | None
-) -> None:
-    """Records when a server accepted a connection of a client, even if a later login on it failed."""
-    if instance is not None and (outcome.served or outcome.had_session):
-        name = outcome.server, instance.client_id, connection.sasl_mechanism
-        logins[name].append(connection.begin_ns)
 
 
 def with_logins(use: ListenerUse, begins: list[int]) -> ListenerUse:
