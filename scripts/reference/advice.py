@@ -10,7 +10,16 @@ from types import ModuleType
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.incidents import login_advice, misuse_advice
 from kafkascope_spark.stories.incidents.actions import OWNERS
-from kafkascope_spark.stories.incidents.kinds import KINDS, session_timeouts, silent_leader_texts, texts
+from kafkascope_spark.stories.incidents.kinds import (
+    KINDS,
+    given_up_join_texts,
+    old_member_texts,
+    removed_member_texts,
+    session_timeouts,
+    silent_leader_texts,
+    texts,
+    unused_id_texts,
+)
 
 _HEAD = """# Advice
 
@@ -25,7 +34,11 @@ _SHARED = {
     "clients that do not fit a listener": misuse_advice,
     "clients that a listener does not let in": login_advice,
     "settings of sessions": session_timeouts,
+    "members that a group removed or waited for": removed_member_texts,
+    "clients that are no longer members": old_member_texts,
+    "members that give up JoinGroup": given_up_join_texts,
     "group leaders that send no SyncGroup": silent_leader_texts,
+    "member ids that nobody used": unused_id_texts,
     "what several kinds have in common": texts,
 }
 
