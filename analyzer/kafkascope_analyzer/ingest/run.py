@@ -8,6 +8,7 @@ this work (workers.engine). The dataset appears at its place when it is complete
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -169,13 +170,21 @@ def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tu
         (CAPTURES, captures_table(list(scanned.captures), learned.uncovered)),
         (CLUSTERS, clusters_table(learned.membership)),
     )
-    finished = engine.finish(learned, calls[1])
+    finished = engine.finish(learned, partial(_prepare, calls[1]))
     rows = added_counts([*(result.message_rows for result in scanned.results), finished.rows])
     rows |= {table.name: _write(run, table, content) for table, content in tables}
     for table in INGEST_TABLES:
         if not rows.get(table.name):
             write_empty(run.undivided(table.name), table.described_schema)
     return _manifest(run, scanned, learned), finished.put_files
+
+
+def _prepare(meanwhile: Callable[[], None] | None) -> None:
+    """Does what needs no tables while other processes write them: calls `meanwhile` of ingest, and reads the sources
+    for the version in the manifest."""
+    tool_version()
+    if meanwhile is not None:
+        meanwhile()
 
 
 def _manifest(run: _Run, scanned: Scanned, learned: Learned) -> Manifest:

@@ -4,10 +4,11 @@ A run continues from saved state only if that was written by the same sources: i
 stays the same.
 """
 
+import os
 from functools import cache
+from glob import glob
 from hashlib import blake2b
 from importlib.metadata import version
-from pathlib import Path
 
 import kafkascope_analyzer
 import kafkascope_parsers
@@ -20,7 +21,8 @@ def tool_version() -> str:
     """Returns for example `0.1.0+38df675e`: a local version identifier (PEP 440)."""
     digest = blake2b(digest_size=_DIGEST_BYTES)
     for package in (kafkascope_parsers, kafkascope_analyzer):
-        for folder in map(Path, package.__path__):
-            for source in sorted(folder.rglob("*.py")):
-                digest.update(f"\0{source.relative_to(folder).as_posix()}\0".encode() + source.read_bytes())
+        for folder in package.__path__:
+            for name in sorted(glob("**/*.py", root_dir=folder, recursive=True)):  # paths as texts: there are 700
+                with open(os.path.join(folder, name), "rb") as source:
+                    digest.update(f"\0{name.replace(os.sep, '/')}\0".encode() + source.read())
     return f"{version('kafkascope')}+{digest.hexdigest()}"
