@@ -8,5 +8,6 @@ from kafkascope_analyzer.dataset.contract import TIMESTAMP
 
 def microseconds(ns: pa.Array) -> pa.Array:
     """Returns nanoseconds since the epoch as timestamp[us, UTC], rounded down."""
-    mask = None if ns.null_count == 0 else np.asarray(ns.is_null())
-    return pa.array(ns.fill_null(0).to_numpy() // 1000, pa.int64(), mask=mask).cast(TIMESTAMP)
+    if not ns.null_count:
+        return pa.array(ns.to_numpy() // 1000, pa.int64()).cast(TIMESTAMP)
+    return pa.array(ns.fill_null(0).to_numpy() // 1000, pa.int64(), mask=np.asarray(ns.is_null())).cast(TIMESTAMP)

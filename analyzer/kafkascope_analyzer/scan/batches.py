@@ -14,6 +14,7 @@ from kafkascope_analyzer.scan.places import NO_PLACE, TopicPartitions
 from kafkascope_analyzer.scan.service_kernels import NO_MATCH, match_requests
 from kafkascope_analyzer.scan.unanswered import is_one_of, number_parts, pick_unanswered, request_numbers
 from kafkascope_parsers.api_keys import PRODUCE
+from kafkascope_parsers.machine.arrow import fixed
 from kafkascope_parsers.row_copies import joined_rows
 
 Longs = NDArray[np.int64]
@@ -73,18 +74,23 @@ class ProducedBatches:
         for name in _OF_REQUEST[1:]:
             sent[name] = int_column(rows, name, _UNKNOWN)
         chosen = (sent["n_records"] > 0) & (places != NO_PLACE)
-        self._open = joined_rows([self._open, sent.compress(chosen)])[-_MOST_OPEN:]
+        sent = sent if chosen.all() else sent.compress(chosen)
+        self._open = (joined_rows([self._open, sent]) if len(self._open) else sent)[-_MOST_OPEN:]
 
     def _answered(self, rows: pa.Table, numbers: Longs, places: Longs) -> pa.Table:
         """Returns the batches in responses, with the columns of the requests; these batches no longer wait."""
         matches = _matches(self._open, numbers, places)
         is_matched = matches != NO_MATCH
-        unknown = np.full(1, _UNKNOWN, _OPEN)
-        found = joined_rows([self._open, unknown]).take(np.where(is_matched, matches, len(self._open)))
+        found = self._open.take(matches) if is_matched.all() else self._or_unknown(matches)
         still_open = np.ones(len(self._open), np.bool_)
         still_open[matches[is_matched]] = False
         self._open = self._open.compress(still_open)
         return pa.table({name: rows[name] for name in _OF_RESPONSE} | _request_columns(found))
+
+    def _or_unknown(self, matches: Longs) -> NDArray[np.void]:
+        """Returns the batch of each response; one with unknown columns where matches has NO_MATCH."""
+        known = joined_rows([self._open, np.full(1, _UNKNOWN, _OPEN)])
+        return known.take(np.where(matches != NO_MATCH, matches, len(self._open)))
 
     def _lost(self, lost: NDArray[np.void]) -> pa.Table:
         """Returns rows of batches that were never answered."""
@@ -101,7 +107,7 @@ class ProducedBatches:
 def _request_columns(batches: NDArray[np.void]) -> dict[str, pa.Array]:
     """Returns the columns of requests, null where a value is _UNKNOWN."""
     columns = {name: np.ascontiguousarray(batches[name]) for name in _OF_REQUEST}
-    return {name: pa.array(values, mask=values == _UNKNOWN) for name, values in columns.items()}
+    return {name: fixed(values, values == _UNKNOWN, pa.int64()) for name, values in columns.items()}
 
 
 def _matches(sent: NDArray[np.void], numbers: Longs, places: Longs) -> Longs:

@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_analyzer.scan.message_fields import PartitionField, partition_fields
 from kafkascope_analyzer.scan.value_ranges import OutOfRange, headers_within_ranges
 from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.machine.arrow import strings
+from kafkascope_parsers.machine.arrow import fixed, strings
 from kafkascope_parsers.records import CODECS, summarize_record_sets
 from kafkascope_parsers.records.summary import UNKNOWN
 from kafkascope_parsers.schema import MessageType, Node
@@ -154,14 +154,14 @@ def _int_column(columns: Columns, name: str, nodes: tuple[Node, ...], kept: Kept
         nulls = nulls & columns.is_null(node)[kept]
     if name in _MINUS_ONE_IS_NONE:
         nulls = nulls | (values == -1)
-    return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind, mask=nulls)
+    return fixed(values.astype(kind.to_pandas_dtype(), copy=False), nulls, kind)
 
 
 def _record_columns(message: MessageType, sets: NDArray[np.void]) -> dict[str, pa.Array]:
     out = {name: pa.array(np.ascontiguousarray(sets[name])) for name in _RECORD_COUNTS}
     for name in _record_columns_of(message)[len(_RECORD_COUNTS) :]:
         values = np.ascontiguousarray(sets[name])
-        out[name] = _codecs(values) if name == "codec" else pa.array(values, mask=values == UNKNOWN)
+        out[name] = _codecs(values) if name == "codec" else fixed(values, values == UNKNOWN, pa.int64())
     return out
 
 

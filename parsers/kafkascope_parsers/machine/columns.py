@@ -6,6 +6,7 @@ version lacks it, a tag was not sent, the enclosing struct is null) its column h
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from kafkascope_parsers.machine.layout import Layout, value_type
 from kafkascope_parsers.schema.messages import MessageType
 from kafkascope_parsers.schema.tree import Node
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FAILURE_KINDS = (
     "ok",
@@ -79,6 +83,8 @@ class Columns:
     report_may_repeat: NDArray[np.bool_] | None = None
     _parents: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     _rows: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    texts: "dict[int, pa.StringArray]" = field(default_factory=dict)
+    """The texts that machine.arrow has made, by the slot of their node."""
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -3,6 +3,7 @@
 import base64
 import struct
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,16 @@ def test_strings_of_a_field_that_no_frame_has_are_null(decode):
     assert strings(columns, heartbeat.node("group_instance_id")).to_pylist() == [None]
     assert strings(columns, heartbeat.node("group_id")).to_pylist() == ["g"]
     assert strings(columns, heartbeat.node("header.client_id")).to_pylist() == [None]
+
+
+def test_texts_that_may_be_secret_are_made_anew(decode):
+    """A text of a broker is hidden as soon as it is known that it may repeat a secret, though it was shown before."""
+    reason, name = struct.pack(">h", 6) + b"denied", struct.pack(">h", 1) + b"1"
+    raw = struct.pack(">iiih", 1, 0, 1, 40) + reason + b"\4" + name
+    message = message_type(33, "response")
+    (columns,) = decode(message, [raw], [0])
+    about, resource = message.node("responses[].error_message"), message.node("responses[].resource_name")
+    shown = replace(columns, report_may_repeat=np.array([False]))
+    assert strings(shown, about).to_pylist() == ["denied"]
+    assert strings(replace(shown, report_may_repeat=np.array([True])), about).to_pylist() == [None]
+    assert strings(shown, resource) is strings(shown, resource)

@@ -189,9 +189,11 @@ class _Share:
     def _kernel_rows(self, source: "_Source", rows: Mapping[str, Longs]) -> NDArray[np.void]:
         """Returns the rows that are followed, for the kernels; cells and readers have keys for numbers."""
         name = "n_records" if source.kind == ACCEPTED else "reader"
-        kept = np.flatnonzero((rows[name] != NONE) & (rows["place"] < MOST_PLACES))
-        self.n_left_out += int(np.count_nonzero((rows[name] != NONE) & (rows["place"] >= MOST_PLACES)))
-        found = np.zeros(len(kept), KINDS[source.kind])
+        is_wanted, is_within = rows[name] != NONE, rows["place"] < MOST_PLACES
+        is_kept = is_wanted & is_within
+        self.n_left_out += int(np.count_nonzero(is_wanted & ~is_within))
+        kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
+        found = np.zeros(int(np.count_nonzero(is_kept)), KINDS[source.kind])
         for name in rows.keys() & set(found.dtype.names or ()):
             found[name] = rows[name][kept]
         if source.kind == FETCHED:
