@@ -16,7 +16,7 @@ _CLOSED = ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
 writing the output fail, and writing an error does not."""
 
 
-def mend_standard_streams() -> None:
+def fix_standard_streams() -> None:
     """Opens closed streams, and has characters outside of their encoding written as escapes: the name of a file may
     have any bytes."""
     for number, how in _CLOSED:

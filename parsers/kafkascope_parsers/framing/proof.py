@@ -144,7 +144,9 @@ def same_api_other_version(s: Streams, one: int, other: int) -> bool:
 
 
 @kernel
-def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tuple[bool, bool, bool]) -> int:
+def classify_candidate(
+    s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tuple[bool, bool, bool]
+) -> int:
     """The verdict on the bytes at `at`: NO, MORE, PROVEN or TRIAL. state: (no more bytes of this run will come, its
     body did not decode, it is known to be the client's side).
     """
@@ -256,7 +258,7 @@ def seek(s: Streams, run: int, f: Framing, search: Search, last: bool) -> int:
     at = search.at[run]
     to = at + 1 if begin else s.end[run]
     while at < to:
-        verdict = weigh(s, run, at, f.versions, (last, search.failed[run] == at, of_client))
+        verdict = classify_candidate(s, run, at, f.versions, (last, search.failed[run] == at, of_client))
         if verdict != NO:
             search.at[run] = at
             return verdict
@@ -350,7 +352,7 @@ def next_suspects(s: Streams, cut: Cut, f: Framing, search: Search, suspects: ND
 
 
 @kernel
-def hear_verdicts(
+def apply_decode_results(
     s: Streams, cut: Cut, f: Framing, search: Search, tried: tuple[NDArray[np.void], NDArray[np.bool_]]
 ) -> None:
     """Takes the results of the trials: tried is (suspects, whether each decodes)."""

@@ -9,8 +9,8 @@ from kafkascope_parsers.framing.proof import (
     NAME_ENOUGH,
     SUSPECT,
     Search,
+    apply_decode_results,
     give_up,
-    hear_verdicts,
     name_foreign,
     next_suspects,
 )
@@ -19,8 +19,8 @@ from kafkascope_parsers.framing.response_only import (
     ALONE_ENOUGH,
     TELLING_APIS,
     TELLING_BYTES,
-    accept_alone,
-    responses_alone,
+    accept_response_only,
+    find_response_only,
 )
 from kafkascope_parsers.machine.decode import DecodeOptions, decode_messages, decodes_whole
 from kafkascope_parsers.schema import MessageType, message_type
@@ -41,11 +41,11 @@ def prove_connections(streams: Streams, cut: Cut, framing: Framing, *, final: bo
     suspects = np.zeros(len(streams.start) + 1, SUSPECT)
     while n := next_suspects(streams, cut, framing, search, suspects, final):
         tried = suspects[:n]
-        hear_verdicts(streams, cut, framing, search, (tried, _requests_decode(streams.data, tried)))
+        apply_decode_results(streams, cut, framing, search, (tried, _requests_decode(streams.data, tried)))
     name_foreign(streams, framing, begun=True)  # the client's bytes count first: it may speak Kafka to a TLS port
     chains = np.zeros(len(streams.start) + 1, ALONE)
-    if n := responses_alone(streams, framing, chains):
-        accept_alone(streams, cut, framing, chains[:n], _any_tells(streams.data, chains[:n]))
+    if n := find_response_only(streams, framing, chains):
+        accept_response_only(streams, cut, framing, chains[:n], _any_tells(streams.data, chains[:n]))
     give_up(streams, cut, framing, search, final)
 
 

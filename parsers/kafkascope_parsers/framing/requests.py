@@ -41,7 +41,7 @@ from kafkascope_parsers.framing.layout import (
     WHOLE,
     ZOOKEEPER,
 )
-from kafkascope_parsers.framing.proof import weigh
+from kafkascope_parsers.framing.proof import classify_candidate
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
@@ -53,7 +53,7 @@ def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool
     k = s.direction[run]
     to = s.end[run]
     for q in range(at, s.end[run]):
-        verdict = weigh(s, run, q, f.versions, (last, False, True))
+        verdict = classify_candidate(s, run, q, f.versions, (last, False, True))
         if verdict == MORE:
             to = max(at, packet_start(s, run, q))
             break

@@ -59,7 +59,7 @@ def chain_at(s: Streams, run: int, at: int, row: Any) -> bool:
 
 
 @kernel
-def responses_alone(s: Streams, f: Framing, rows: NDArray[np.void]) -> int:
+def find_response_only(s: Streams, f: Framing, rows: NDArray[np.void]) -> int:
     """The first chain of each run of an unknown connection whose other side sent nothing. Returns how many there are.
 
     Frames are looked for where packets begin.
@@ -86,7 +86,7 @@ def responses_alone(s: Streams, f: Framing, rows: NDArray[np.void]) -> int:
 
 
 @kernel
-def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telling: NDArray[np.bool_]) -> None:
+def accept_response_only(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telling: NDArray[np.bool_]) -> None:
     """Accepts the chains of which a frame decodes: their connections are Kafka, from the chain on."""
     for n in range(len(rows)):
         run = rows[n].run

@@ -128,8 +128,8 @@ def markdown_findings(model: Report) -> Iterator[str]:
     found = model.findings
     if not found.present:
         return
-    alone, n_alone, under = found.standing_alone, found.n_alone, found.n_under_incidents
-    if not n_alone:
+    alone, n_without_incident, under = found.without_incident, found.n_without_incident, found.n_under_incidents
+    if not n_without_incident:
         if not under:
             yield from ("", "## Findings", "", "No rule found fault with anything.")
         return
@@ -138,7 +138,7 @@ def markdown_findings(model: Report) -> Iterator[str]:
     yield from ("", f"## {'Other findings' if under else 'Findings'}{f': {counted}' if counted else ''}", "")
     for row in alone[:MOST_FINDINGS]:
         yield from _finding(row)
-    yield from more(n_alone - min(MOST_FINDINGS, len(alone)), "finding")
+    yield from more(n_without_incident - min(MOST_FINDINGS, len(alone)), "finding")
 
 
 def markdown_commands(model: Report) -> Iterator[str]:

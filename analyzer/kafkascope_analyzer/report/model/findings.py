@@ -63,17 +63,17 @@ class Findings(Presence):
     listed: Annotated[tuple[Finding, ...], "findings, the most severe first, at most 200"]
 
     @property
-    def standing_alone(self) -> list[Finding]:
+    def without_incident(self) -> list[Finding]:
         """The listed findings that belong to no incident."""
         return [finding for finding in self.listed if finding.incident_id is None]
 
     @property
     def n_under_incidents(self) -> int:
         """The number of listed findings that belong to an incident."""
-        return len(self.listed) - len(self.standing_alone)
+        return len(self.listed) - len(self.without_incident)
 
     @property
-    def n_alone(self) -> int:
+    def n_without_incident(self) -> int:
         """The number of findings that belong to no incident."""
         return self.n - self.n_under_incidents
 

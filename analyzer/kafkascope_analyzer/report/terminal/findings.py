@@ -26,29 +26,29 @@ def render_findings(model: Report, *, everything: bool = False) -> Iterator[Rend
     found = model.findings
     if not found.present:
         return
-    alone, n_alone, under = found.standing_alone, found.n_alone, found.n_under_incidents
-    if not n_alone:
+    alone, n_without_incident, under = found.without_incident, found.n_without_incident, found.n_under_incidents
+    if not n_without_incident:
         if not under:
             yield heading("Findings (0)")
             yield line("no rule found a problem")
         return
-    yield heading(f"{'Other findings' if under else 'Findings'} ({n_alone:,})")
+    yield heading(f"{'Other findings' if under else 'Findings'} ({n_without_incident:,})")
     shown = alone if everything else [row for row in alone if row.severity != INFO][:ALONE_FINDINGS]
     for number, row in enumerate(shown):
         if number:
             yield line("")
         yield from finding_lines(row)
-    yield from _not_shown(alone, shown, n_alone)
+    yield from _not_shown(alone, shown, n_without_incident)
 
 
-def _not_shown(alone: list[Finding], shown: list[Finding], n_alone: int) -> Iterator[RenderableType]:
+def _not_shown(alone: list[Finding], shown: list[Finding], n_without_incident: int) -> Iterator[RenderableType]:
     """Yields how many findings of each rule are not shown, and where they are."""
     if len(shown) == len(alone):
-        yield from more(n_alone - len(shown), "finding", "table stories/findings")
+        yield from more(n_without_incident - len(shown), "finding", "table stories/findings")
         return
     rules = Counter(safe(row.rule) for row in alone if row not in shown)
     listed = list_of([f"{n:,} {rule}" if n > 1 else rule for rule, n in rules.most_common()], MOST_RULES)
-    left = count(n_alone - len(shown), "more finding")
+    left = count(n_without_incident - len(shown), "more finding")
     yield line((f"{left}, in short: {listed} (kafkascope report --all)", "dim"))
 
 

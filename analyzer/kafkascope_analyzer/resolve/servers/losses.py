@@ -39,7 +39,7 @@ _KINDS = pa.array([E_RETRANSMIT, E_DSACK], pa.uint8())
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Retransmissions:
     """Retransmissions, and reports of duplicates (D-SACK), in order of time within each direction of a connection.
 
     conn: connection number of ServerHosts; sender: sender of the retransmitted or reported segment, index in SENDERS;
@@ -79,13 +79,13 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
     return _table(hosts, again, lost, (first[chosen], size[chosen]))
 
 
-def _subject(hosts: ServerHosts, again: Again, rows: Ints) -> Ints:
+def _subject(hosts: ServerHosts, again: Retransmissions, rows: Ints) -> Ints:
     """Returns a number for the host, the server and the direction of each row."""
     subject: Ints = hosts.pair[again.conn[rows]] * len(SENDERS) + again.sender[rows]
     return subject
 
 
-def _counts(hosts: ServerHosts, again: Again, lost: Ints) -> NDArray[np.bool_]:
+def _counts(hosts: ServerHosts, again: Retransmissions, lost: Ints) -> NDArray[np.bool_]:
     """Whether each of these unreported retransmissions counts as a loss."""
     receiver = _receiver(hosts, again)
     counts = np.isin(receiver[lost], receiver[again.is_report])
@@ -95,13 +95,13 @@ def _counts(hosts: ServerHosts, again: Again, lost: Ints) -> NDArray[np.bool_]:
     return counts | is_again_and_again | (n_lost[code] >= LEAST_LOSSES)
 
 
-def _tries(again: Again, lost: Ints) -> Ints:
+def _tries(again: Retransmissions, lost: Ints) -> Ints:
     """Returns how often the segment of each row was retransmitted."""
     segment, n = group_codes([again.conn[lost], again.sender[lost], again.seq[lost]])
     return np.bincount(segment, minlength=n)[segment]
 
 
-def _goes_on(again: Again, lost: Ints) -> NDArray[np.bool_]:
+def _goes_on(again: Retransmissions, lost: Ints) -> NDArray[np.bool_]:
     """Whether a segment that was retransmitted before each row was retransmitted again at that time or later, so that
     it had not arrived, however long TCP waits between two attempts. Rows are sorted by subject and time."""
     order = np.lexsort((np.arange(len(lost)), again.seq[lost], again.conn[lost], again.sender[lost]))
@@ -115,7 +115,7 @@ def _goes_on(again: Again, lost: Ints) -> NDArray[np.bool_]:
     return np.cumsum(steps[:-1]) > 0
 
 
-def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, Ints]) -> pa.Table:
+def _table(hosts: ServerHosts, again: Retransmissions, lost: Ints, stretches: tuple[Ints, Ints]) -> pa.Table:
     first, size = stretches
     at, until = lost[first], lost[first + size - 1]
     pair = hosts.pair[again.conn[at]]
@@ -144,11 +144,11 @@ def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, 
     )
 
 
-def _n_segments(again: Again, rows: Ints) -> int:
+def _n_segments(again: Retransmissions, rows: Ints) -> int:
     return group_codes([again.conn[rows], again.seq[rows]])[1]
 
 
-def _lost_ns(again: Again, rows: Ints) -> int:
+def _lost_ns(again: Retransmissions, rows: Ints) -> int:
     """Returns the time until which packets were lost, at least. Segments that a connection retransmits in its last
     burst were lost before: in the burst before that, where there is one, as TCP doubles the pause between its attempts
     (RFC 6298, 5.5)."""
@@ -166,17 +166,19 @@ def _n_bursts(ts_ns: Ints) -> int:
     return 1 + int(np.count_nonzero(np.diff(ts_ns) >= BURST_GAP_NS))
 
 
-def _gathered(hosts: ServerHosts) -> Again:
+def _gathered(hosts: ServerHosts) -> Retransmissions:
     parts = list(_parts(hosts))
     columns = [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)]
     conn, sender, ts_ns, packet_no, seq, n_bytes, is_report = columns or [np.empty(0, np.int64)] * 7
     order = np.lexsort((is_report, packet_no, ts_ns, conn * 2 + sender))
     conn, sender, ts_ns, packet_no = (column[order] for column in (conn, sender, ts_ns, packet_no))
-    return Again(conn, sender, ts_ns, packet_no, seq[order], n_bytes[order], is_report[order].astype(np.bool_))
+    return Retransmissions(
+        conn, sender, ts_ns, packet_no, seq[order], n_bytes[order], is_report[order].astype(np.bool_)
+    )
 
 
 def _parts(hosts: ServerHosts) -> Iterator[tuple[Ints, ...]]:
-    """Yields the columns of Again, bucket by bucket."""
+    """Yields the columns of Retransmissions, bucket by bucket."""
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, "tcp_events", _COLUMNS):
             rows = rows.filter(pc.is_in(rows["kind"], _KINDS))
@@ -194,7 +196,7 @@ def _parts(hosts: ServerHosts) -> Iterator[tuple[Ints, ...]]:
             yield tuple(column[kept].astype(np.int64) for column in columns)
 
 
-def _receiver(hosts: ServerHosts, again: Again) -> Ints:
+def _receiver(hosts: ServerHosts, again: Retransmissions) -> Ints:
     """Returns a number for the address of the receiver of each row."""
     of_host = {host: number for number, host in enumerate(hosts.hosts)}
     of_server = np.array([of_host.setdefault(end[0], len(of_host)) for end in hosts.servers], np.int64)

@@ -43,7 +43,7 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
         together.silences.append(row)
         together.client_instance_ids.add(row.client_instance_id)
         together.end_ns = None if row.to_ns is None else max(together.end_ns or 0, row.to_ns)
-        if row.owed == "read":
+        if row.due_kind == "read":
             until_ns = row.shown_ns if row.to_ns is None else row.to_ns
             together.waited_ms = max(together.waited_ms, (until_ns - row.due_ns) // 1_000_000)
     found = _of_one_time(found)

@@ -8,7 +8,7 @@ from kafkascope_spark.stories.clients.identity.instances import Instance
 
 LEAST_NS = 1_000_000_000
 """Shortest silence that counts as a stall."""
-Owed = Literal["read", "heartbeat", "fetch", "records"]
+DueKind = Literal["read", "heartbeat", "fetch", "records"]
 """What was due while a client was silent: reading of received data; a heartbeat; the next Fetch of a consumer that
 otherwise fetches at once; records of a producer that otherwise sends all the time."""
 
@@ -21,7 +21,7 @@ class Due:
     n_sent: number of records that a producer sent at once afterwards.
     """
 
-    owed: Owed
+    due_kind: DueKind
     due_ns: int
     usual_ms: int
     n_sent: int = 0

@@ -17,7 +17,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.verdicts import LATE_FACTOR, SLACK_MS
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.incidents.quiet_client import quiet_times
-from kafkascope_spark.stories.incidents.silence_moments import LEAST_NS, AtMoment, Due, Owed, at_moment
+from kafkascope_spark.stories.incidents.silence_moments import LEAST_NS, AtMoment, Due, DueKind, at_moment
 from kafkascope_spark.stories.incidents.unread import Unread, unread_times
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stage_rows import StageRow
@@ -39,7 +39,7 @@ class SilentClient(StageRow):
     """A client that stalled.
 
     from_ns: its last payload on any connection; to_ns: its first packet afterwards, None where none came by the end of
-    the capture; owed: what was due; due_ns: when it was first due; shown_ns: last time at which it is known to be
+    the capture; due_kind: what was due; due_ns: when it was first due; shown_ns: last time at which it is known to be
     missing; usual_ms: usual time between two of them, or between a response and the next Fetch; n_sent: number of
     records that a producer sent at once afterwards; n_connections: number of silent connections; packets, requests:
     those before and after the silence on each connection; claimed: whether the connections are encrypted, so that what
@@ -52,7 +52,7 @@ class SilentClient(StageRow):
     groups: tuple[str, ...]
     from_ns: int
     to_ns: int | None
-    owed: Owed
+    due_kind: DueKind
     due_ns: int
     shown_ns: int
     usual_ms: int
@@ -140,7 +140,7 @@ def _unread_row(instance: Instance, unread: Unread) -> SilentClient:
         groups=tuple(sorted(_groups(instance.connections))),
         from_ns=unread.from_ns,
         to_ns=unread.to_ns,
-        owed="read",
+        due_kind="read",
         due_ns=unread.closed_ns,
         shown_ns=unread.shown_ns,
         usual_ms=0,
@@ -162,7 +162,7 @@ def _row(instance: Instance, at: AtMoment, due: Due) -> SilentClient:
         groups=tuple(sorted(_groups(instance.connections))),
         from_ns=at.begin_ns,
         to_ns=at.end_ns,
-        owed=due.owed,
+        due_kind=due.due_kind,
         due_ns=due.due_ns,
         shown_ns=due.due_ns,
         usual_ms=due.usual_ms,

@@ -68,7 +68,7 @@ def _length(server: ServerRecord, gap: Gap) -> int:
 def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[int]) -> bool:
     """Whether the server could have ended one of the waits, or one at another port of its process meanwhile, without
     other brokers; or, if requests are encrypted, several hosts waited much longer than usual."""
-    if any(wait.is_proof for wait in waits) or _owes(server, gap):
+    if any(wait.is_proof for wait in waits) or _had_response_due(server, gap):
         return True
     encrypted = [wait for wait in waits if wait.layer == "payload"]
     hosts, connections = {wait.host for wait in encrypted}, {wait.conn_id for wait in encrypted}
@@ -79,7 +79,7 @@ def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[i
     return length >= max(usual, _LEAST_UNREAD_NS)
 
 
-def _owes(server: ServerRecord, gap: Gap) -> bool:
+def _had_response_due(server: ServerRecord, gap: Gap) -> bool:
     """Whether the process owed a response in the gap, at any of its ports, that it could have given without other
     brokers. One that it has owed for long before, while it sent something else, does not show that it stalled later."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)

@@ -14,7 +14,7 @@ import zstandard
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.resolve.servers.kernels import mark_unreported
-from kafkascope_analyzer.resolve.servers.losses import Again, _lost_ns
+from kafkascope_analyzer.resolve.servers.losses import Retransmissions, _lost_ns
 
 PIECES = Path(__file__).parents[4] / "fixtures" / "captures" / "pieces"
 PIECE = PIECES / "lossy_path.pcapng.zst"
@@ -128,5 +128,5 @@ def test_what_is_sent_again_at_last_was_lost_before_the_pause(attempts, lost_s):
     """attempts: connections that sent again, and when."""
     conn, ts_s = (np.array(column) for column in zip(*sorted(attempts, key=lambda each: each[1]), strict=True))
     ts_ns, same = (ts_s * 1e9).astype(np.int64), np.zeros(len(conn), np.int64)
-    again = Again(conn, same, ts_ns, same, same, same, same.astype(bool))
+    again = Retransmissions(conn, same, ts_ns, same, same, same, same.astype(bool))
     assert _lost_ns(again, np.arange(len(conn))) == round(lost_s * 1e9)

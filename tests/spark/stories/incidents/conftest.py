@@ -192,7 +192,7 @@ def silent() -> Callable[..., SilentClient]:
             groups=("orders-app",),
             from_ns=int(start * NS),
             to_ns=ns(end),
-            owed="heartbeat",
+            due_kind="heartbeat",
             due_ns=int((start + 3) * NS),
             shown_ns=int((start + 3) * NS),
             usual_ms=3_000,

@@ -607,7 +607,7 @@ def test_clients_that_stalled_together_are_one_incident(silent: MakeRow) -> None
 
 
 @pytest.mark.parametrize(
-    ("owed", "said", "also"),
+    ("due_kind", "said", "also"),
     [
         ("heartbeat", "although heartbeats were due every 3.00 s", ""),
         ("fetch", "its process was stopped, or its application polled late", "between two polls"),
@@ -619,8 +619,10 @@ def test_clients_that_stalled_together_are_one_incident(silent: MakeRow) -> None
         ),
     ],
 )
-def test_an_incident_of_a_paused_client_says_how_sure_that_is(silent: MakeRow, owed: str, said: str, also: str) -> None:
-    (incident,), _ = tell(silent=[silent(21, 10, 13, owed=owed, n_sent=12)])
+def test_an_incident_of_a_paused_client_says_how_sure_that_is(
+    silent: MakeRow, due_kind: str, said: str, also: str
+) -> None:
+    (incident,), _ = tell(silent=[silent(21, 10, 13, due_kind=due_kind, n_sent=12)])
     assert said in incident["sentence"]
     assert ("If the process ran" in advised(incident)) is bool(also)
     assert also in advised(incident)

@@ -85,7 +85,7 @@ def test_a_member_that_sends_nothing_anywhere_stalls(
     assert result(*found) == [(10.5, 20.0)]
     own = list(found)
     (row,) = silent_client_rows(Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own), END * NS)
-    assert (row.packets, row.groups, row.owed, row.usual_ms) == (
+    assert (row.packets, row.groups, row.due_kind, row.usual_ms) == (
         (100, 105, 200, 202),
         ("orders-app",),
         "heartbeat",
@@ -186,7 +186,7 @@ def test_a_consumer_that_fetches_at_once_owes_the_next_fetch(
     assert result(member, reader(quiet)) == [(10.0, 13.0)]
     own = [member, reader(quiet)]
     (row,) = silent_client_rows(Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own), END * NS)
-    assert (row.owed, row.usual_ms, row.due_ns) == ("fetch", 2, int(10.302 * NS))
+    assert (row.due_kind, row.usual_ms, row.due_ns) == ("fetch", 2, int(10.302 * NS))
 
 
 @pytest.mark.parametrize(("after_ms", "found"), [(90, [(10.0, 13.0)]), (200, [])])
@@ -293,7 +293,7 @@ def unread(*connections: Connection) -> list[tuple[float, float, float | None, i
     """When the client did not read: from when it is known, since when it is shown, to when, on how many connections."""
     own = list(connections)
     instance = Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own)
-    rows = [row for row in silent_client_rows(instance, END * NS) if row.owed == "read"]
+    rows = [row for row in silent_client_rows(instance, END * NS) if row.due_kind == "read"]
     return [(r.from_ns / NS, r.due_ns / NS, r.to_ns and r.to_ns / NS, r.n_connections) for r in rows]
 
 

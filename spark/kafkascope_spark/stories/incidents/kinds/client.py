@@ -21,7 +21,7 @@ from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
 from kafkascope_spark.stories.incidents.misuse_advice import what_fits
 from kafkascope_spark.stories.incidents.misuse_sentences import misuse_sentence
 from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.silence_moments import Owed
+from kafkascope_spark.stories.incidents.silence_moments import DueKind
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.settings import settings
@@ -36,8 +36,8 @@ def _sentence(failure: Failure, times: Times) -> str:
 def _paused_since(failure: Failure, times: Times) -> str:
     several = len(_n_connections(failure)) > 1
     n = sum(_n_connections(failure).values())
-    surest = min(failure.silences, key=lambda silence: (_SUREST.index(silence.owed), -silence.usual_ms))
-    if surest.owed == "read":
+    surest = min(failure.silences, key=lambda silence: (_SUREST.index(silence.due_kind), -silence.usual_ms))
+    if surest.due_kind == "read":
         return _did_not_read(failure, times, n)
     was = "were" if several else "was"
     if all(silence.claimed for silence in failure.silences):
@@ -77,7 +77,7 @@ def _how_often(failure: Failure) -> str:
     return "" if n == 1 else f"{n} times, for up to {duration(lasted)}, "
 
 
-_SUREST: tuple[Owed, ...] = ("heartbeat", "fetch", "records", "read")
+_SUREST: tuple[DueKind, ...] = ("heartbeat", "fetch", "records", "read")
 """Kinds of overdue work, the strongest evidence of a stalled process first: a closed window shows only that the process
 did not read that connection."""
 
@@ -89,10 +89,10 @@ def _what_was_due(silence: SilentClient) -> str:
 
 
 def _due(silence: SilentClient) -> str:
-    if silence.owed == "heartbeat":
+    if silence.due_kind == "heartbeat":
         return f"heartbeats were due every {duration(silence.usual_ms * 1_000_000)}"
     usual = f"{silence.usual_ms} ms"
-    if silence.owed == "fetch":
+    if silence.due_kind == "fetch":
         return f"it otherwise fetches again {f'{usual} after' if silence.usual_ms else 'as soon as it has'} a response"
     sent = counted(silence.n_sent, "record")
     return (
@@ -103,9 +103,9 @@ def _due(silence: SilentClient) -> str:
 
 def _or(silence: SilentClient) -> str:
     """Returns the other explanation that would look the same; empty if there is none."""
-    if silence.owed == "heartbeat":
+    if silence.due_kind == "heartbeat":
         return ""
-    other = "its application polled late" if silence.owed == "fetch" else "the source of its records was"
+    other = "its application polled late" if silence.due_kind == "fetch" else "the source of its records was"
     return f"; its process was stopped, or {other}"
 
 
@@ -144,16 +144,16 @@ def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[Action
 
 def _if_it_ran(failure: Failure, observed: Observed) -> Iterable[Action]:
     """Yields advice for the case that the process may have run: no heartbeat was overdue."""
-    owed = {silence.owed for silence in failure.silences}
-    if owed == {"fetch"}:
+    due_kind = {silence.due_kind for silence in failure.silences}
+    if due_kind == {"fetch"}:
         yield clients("If the process ran, its application took that long between two polls: look at what it did then.")
-    if owed == {"read"}:
+    if due_kind == {"read"}:
         less = settings(("fetch_max",), observed.libraries)
         yield clients(
             "If the process ran, it was busy with what it had read: look at what it does with a record, and let it ask "
             f"for less at once{f' ({less})' if less else ''}."
         )
-    if owed == {"records"}:
+    if due_kind == {"records"}:
         yield clients("If the process ran, look at where it gets its records from.")
 
 
