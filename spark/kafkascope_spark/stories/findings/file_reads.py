@@ -2,8 +2,9 @@
 of earlier captures, and the result of a read in such a file does not change, so a run reads only new files.
 
 The result for a file is the groups that a read makes of its rows, before their condition: a few values for each
-connection or topic-partition. Each run saves its results in a Parquet file in the dataset, whose rows name the file,
-the cluster whose rows were read, and the read by its SQL. Results of another release are not used.
+connection or topic-partition; or some columns of the rows that it selects, if these are few. Each run saves its results
+in a Parquet file in the dataset, whose rows name the file, the cluster whose rows were read, and the read by its SQL.
+Results of another release are not used.
 """
 
 from contextlib import suppress
@@ -18,7 +19,7 @@ from kafkascope_analyzer.dataset.manifest import SAVED_READS_FOLDER, DatasetFile
 from kafkascope_analyzer.dataset.parquet_files import open_parquet
 from kafkascope_analyzer.dataset.story_files import story_file
 from kafkascope_parsers.errors import DamagedDatasetError
-from kafkascope_spark.stories.findings.read import Groups, no_groups
+from kafkascope_spark.stories.findings.read import Columns, Groups
 
 _RELEASE = b"kafkascope.release"
 """Key of the release that wrote a saved file, in the file's footer."""
@@ -26,8 +27,8 @@ _HAS_ROWS = "has_rows"
 _WRONG = (KeyError, pa.ArrowException)
 """Errors that are raised if a saved file has unexpected columns, as the dataset may come from a stranger."""
 _ROWS_OF_GROUP = 32
-"""Least number of rows of a file per saved group: with fewer, loading the groups would take as long as reading the
-rows."""
+"""Least number of rows of a file per saved group or row: with fewer, loading these would take as long as reading the
+rows of the file."""
 MOST_SAVED = 1 << 22
 """Largest number of saved rows, about 200 MB in memory: results of further files are not saved."""
 
@@ -40,6 +41,8 @@ class Place(NamedTuple):
     of_cluster: str
 
 
+Result = Groups | Columns
+"""What is kept of the rows that a read selects."""
 _Rows = dict[tuple[str, ...], pa.Table]
 """Results by place and read."""
 
@@ -71,22 +74,24 @@ class FileReads:
                     found.is_of_other_release = True
         return found
 
-    def found(self, place: Place, read: Groups) -> pa.Table | None:
+    def found(self, place: Place, read: Result) -> pa.Table | None:
         """Returns the saved result of a read in a file; None if there is none."""
         key = (*place, str(read))
         rows = self._known.get(key, self._new.get(key))
         if rows is None:
             return None
-        schema = no_groups(read).schema
+        schema = read.schema
         with suppress(*_WRONG):
             there = rows.filter(rows[_HAS_ROWS])
             return pa.table([there[name].cast(schema.field(name).type) for name in schema.names], schema=schema)
         return None
 
-    def note(self, place: Place, read: Groups, found: pa.Table, n_rows: int) -> None:
-        """Adds the result of a read in a file, unless it is large compared with n_rows, the number of rows of the
-        file."""
-        if found.num_rows > max(n_rows // _ROWS_OF_GROUP, 1):
+    def note(self, place: Place, read: Result, found: pa.Table, n_rows: int) -> None:
+        """Adds the result of a read in a file, unless it is large compared with n_rows, the number of rows of the file,
+        or has lists, whose types differ from table to table."""
+        if found.num_rows > max(n_rows // _ROWS_OF_GROUP, 1) or any(
+            pa.types.is_nested(each) for each in found.schema.types
+        ):
             return
         rows = found if found.num_rows else pa.table([pa.nulls(1, field.type) for field in found.schema], found.schema)
         has_rows = pa.repeat(found.num_rows > 0, rows.num_rows)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
-from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, any_of, largest, longer_than, smallest
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, any_of, largest, longer_than, smallest, total
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER, USAGE
@@ -54,17 +54,18 @@ select {_WHO}, poll_ms, conn_ids, size(departed) as n, size(timeouts) as n_timeo
     element_at(departed, -1).ts_ns as last_ns, departed.request_id as evidence
 from departures where size(departed) > 0"""
 
-_FIRST_NS, _LAST_NS = smallest("ts_ns"), largest("last_ns")
+_FIRST_NS, _LAST_NS, _N_LEAVES = smallest("ts_ns"), largest("last_ns"), total("n_leaves")
 _JOINS_OR_LEAVES = (api_keys.JOIN_GROUP, api_keys.LEAVE_GROUP, api_keys.CONSUMER_GROUP_HEARTBEAT)
-_MEMBERSHIP = ("conn_id", "api_key", str(_FIRST_NS), str(_LAST_NS))
+_MEMBERSHIP = ("conn_id", "api_key", str(_FIRST_NS), str(_LAST_NS), str(_N_LEAVES))
 
 
 def _joins_after_it_leaves(tables: Tables) -> bool:
-    """Whether a member may have left and joined again on one connection. A heartbeat of a consumer group may do either,
-    so that any is enough."""
+    """Whether a member may have left and joined again on one connection. With the consumer protocol heartbeats do both,
+    so that one which leaves is enough."""
     spans: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
-    for conn_id, api_key, first_ns, last_ns in rows_of(tables["membership"], *_MEMBERSHIP):
-        spans[conn_id][api_key] = (first_ns, last_ns)
+    for conn_id, api_key, first_ns, last_ns, n_leaves in rows_of(tables["membership"], *_MEMBERSHIP):
+        if n_leaves or api_key == api_keys.JOIN_GROUP:
+            spans[conn_id][api_key] = (first_ns, last_ns)
     return any(map(_may_leave_and_join, spans.values()))
 
 
@@ -100,7 +101,7 @@ LEAVES_AND_REJOINS = Detector(
         "membership": Groups(
             Where(USAGE, api_key=_JOINS_OR_LEAVES),
             per=("conn_id", "api_key"),
-            having=all_of(NOT_NULL(_FIRST_NS), NOT_NULL(_LAST_NS)),
+            having=all_of(NOT_NULL(_FIRST_NS), NOT_NULL(_LAST_NS), _N_LEAVES >= 0),
         ),
     },
     candidates=Candidates({"membership": _MEMBERSHIP}, _joins_after_it_leaves),

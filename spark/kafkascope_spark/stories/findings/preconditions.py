@@ -20,9 +20,10 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark.stories.findings.candidates import Candidates
-from kafkascope_spark.stories.findings.file_reads import FileReads, Place
+from kafkascope_spark.stories.findings.file_reads import FileReads, Place, Result
 from kafkascope_spark.stories.findings.read import (
     MOST_GROUPS,
+    Columns,
     Events,
     GroupedRows,
     Groups,
@@ -30,7 +31,6 @@ from kafkascope_spark.stories.findings.read import (
     Source,
     Where,
     name_of,
-    rows_of_none,
     source_columns,
 )
 from kafkascope_spark.stories.findings.rule import Detector
@@ -45,6 +45,19 @@ class Collector(Protocol):
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Takes rows that the read selects."""
+
+    @property
+    def read(self) -> Result:
+        """What it keeps."""
+
+    def anew(self) -> "Collector":
+        """Returns the same without rows."""
+
+    def add(self, found: pa.Table | None) -> None:
+        """Adds what was found of other rows; None if that was too much."""
+
+    def found(self) -> pa.Table | None:
+        """Returns the kept part of the rows so far as another one adds it; None if it would be too much."""
 
     def table(self) -> pa.Table:
         """Returns the kept part of all rows."""
@@ -69,9 +82,10 @@ class KeptRows:
     """Keeps some columns of the rows that a read selects, up to most_bytes of them; if there are more, `are_too_many`
     is set and no row is kept."""
 
-    def __init__(self, source: Source, columns: Sequence[str], most_bytes: int = MOST_KEPT_BYTES) -> None:
-        self._parts = [pa.Table.from_batches([rows_of_none(source).select(columns)])]
-        self._bytes_left = most_bytes
+    def __init__(self, rows: Where, columns: Sequence[str], most_bytes: int = MOST_KEPT_BYTES) -> None:
+        self.read = Columns(rows, tuple(columns))
+        self._parts = [self.read.schema.empty_table()]
+        self._most_bytes = self._bytes_left = most_bytes
         self.columns = columns
 
     @property
@@ -86,9 +100,20 @@ class KeptRows:
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Takes rows that the read selects."""
-        kept = rows.select(self.columns)
-        self._bytes_left -= kept.nbytes
-        self._parts = self._parts[:1] if self.are_too_many else [*self._parts, pa.Table.from_batches([kept])]
+        self.add(pa.Table.from_batches([rows.select(self.columns)]))
+
+    def anew(self) -> "KeptRows":
+        """Returns the same without rows."""
+        return KeptRows(self.read.rows, self.columns, self._most_bytes)
+
+    def add(self, found: pa.Table | None) -> None:
+        """Adds the columns of other rows, as `found` returns them."""
+        self._bytes_left = -1 if found is None else self._bytes_left - found.nbytes
+        self._parts = self._parts[:1] if self.are_too_many or found is None else [*self._parts, found]
+
+    def found(self) -> pa.Table | None:
+        """Returns the columns of all rows so far; None if they are too many."""
+        return None if self.are_too_many else self.table()
 
     def table(self) -> pa.Table:
         """Returns the columns of all rows."""
@@ -144,7 +169,7 @@ class Preconditions:
                     columns[read] = list(dict.fromkeys([*columns.get(read, ()), *wanted]))
         self._ask(
             {
-                read: KeptRows(read.source, wanted)
+                read: KeptRows(read, wanted)
                 for read, wanted in columns.items()
                 if not set(wanted).issubset(self._tables[read].column_names)
             }
@@ -183,20 +208,16 @@ class Preconditions:
             return
         place, new = Place(part.file.path, self._dataset.cluster or ""), dict[Read, Collector]()
         for read, collector in collectors.items():
-            if not isinstance(collector, GroupedRows):
-                new[read] = collector
-            elif (found := self._file_reads.found(place, collector.read)) is not None:
+            if (found := self._file_reads.found(place, collector.read)) is not None:
                 collector.add(found)
             else:
-                new[read] = GroupedRows(collector.read, self._most_groups)
+                new[read] = collector.anew()
         _take_rows(part.dataset, new)
         for read, in_file in new.items():
-            collector = collectors[read]
-            if isinstance(collector, GroupedRows) and isinstance(in_file, GroupedRows):
-                groups = in_file.found()
-                collector.add(groups)
-                if groups is not None:
-                    self._file_reads.note(place, collector.read, groups, part.file.rows)
+            found = in_file.found()
+            collectors[read].add(found)
+            if found is not None:
+                self._file_reads.note(place, in_file.read, found, part.file.rows)
 
 
 class _Part(NamedTuple):

@@ -140,6 +140,11 @@ class Groups:
         having = "" if self.having is None else f" having {self.having}"
         return f"select {per} from {table} where {self.rows} group by {per}{having}"
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the groups, with their types."""
+        return no_groups(self).schema
+
     def __str__(self) -> str:
         """The groups before their condition, as a text that identifies them."""
         columns = [", ".join(map(str, each)) for each in (self.per, self.aggregates, self.last_of)]
@@ -147,6 +152,24 @@ class Groups:
 
 
 Read = Where | Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Some columns of the rows that a read selects. names: in the order in which they are kept."""
+
+    rows: Where
+    names: tuple[str, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with their types."""
+        fields = rows_of_none(self.rows.source).select(self.names).schema
+        return pa.schema([pa.field(each.name, each.type) for each in fields])
+
+    def __str__(self) -> str:
+        """The rows, as a text that identifies them."""
+        return f"{self.rows} select ({', '.join(self.names)})"
 
 
 _LAST_ROW = Aggregate("max", ColumnOf("ts_ns"))
@@ -165,6 +188,10 @@ class GroupedRows:
         self._parts = [no_groups(read)]
         self._n_rows = 0
         self.are_too_many = False
+
+    def anew(self) -> "GroupedRows":
+        """Returns the same without rows."""
+        return GroupedRows(self.read, self._most)
 
     def take(self, rows: Rows) -> None:
         """Takes rows that the read selects."""

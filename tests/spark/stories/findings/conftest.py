@@ -11,6 +11,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.dataset.tables.events import KIND_FOLDER, file_schema
+from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.tables import STORY_TABLES
 
@@ -98,7 +99,7 @@ def usage_events(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "total_record_bytes": row.get("record_bytes") or 0,
             "total_partitions": row.get("n_partitions") or 0,
             "n_new_fetch_sessions": int(row.get("fetch_session_epoch") == 0),
-            "n_leaves": 0,
+            "n_leaves": int(row["api_key"] == api_keys.LEAVE_GROUP or generation < 0),
             "least_wait_ms": row.get("max_wait_ms"),
             "least_min_bytes": row.get("min_bytes"),
             "lowest_generation": generation if generation > 0 else None,

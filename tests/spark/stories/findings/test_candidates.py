@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafkascope_spark.stories.findings.read import GroupedRows, Groups, rows_of_none
 from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.findings.rules import (
     abandoned_responses,
@@ -18,16 +19,20 @@ from kafkascope_spark.stories.findings.rules import (
     cut_while_waiting,
     evicted_member,
     fetches_not_held,
+    gave_up_too_soon,
+    idle_reset,
     leader_not_listed,
     log_truncated,
     lost_offsets,
     never_answered,
     no_broker_listed,
     old_address,
+    paced_fetches,
     rebalance_storm,
     returns_to_offset,
     unassigned_partitions,
     unfit_responses,
+    written_twice,
 )
 
 SECOND_NS = 1_000_000_000
@@ -81,22 +86,126 @@ def test_three_responses_of_a_server_that_do_not_fit(second: tuple[Any, ...], se
 
 
 @pytest.mark.parametrize(
-    ("second", "ends", "waited_s", "asked"),
+    ("second", "ends", "waited_s", "answered", "asked"),
     [
-        (("Fetch", 2), ENDS, 3, True),
-        (("Fetch", 2), ENDS, 2, False),
-        (("Fetch", 1), ENDS, 3, False),
-        (("Metadata", 2), ENDS, 3, False),
-        (("Fetch", 2), OTHER_SERVER, 3, False),
+        (("Fetch", 2), ENDS, 3, ("c2", "Metadata"), True),
+        (("Fetch", 2), ENDS, 2, ("c2", "Metadata"), False),
+        (("Fetch", 1), ENDS, 3, ("c2", "Metadata"), False),
+        (("Metadata", 2), ENDS, 3, ("c2", "ListOffsets"), False),
+        (("Fetch", 2), OTHER_SERVER, 3, ("c2", "Metadata"), False),
+        (("Fetch", 2), ENDS, 3, ("c3", "Metadata"), False),
+        (("Fetch", 2), ENDS, 3, ("c2", "Fetch"), False),
     ],
 )
 def test_three_requests_to_a_server_without_an_answer(
-    second: tuple[Any, ...], ends: tuple[Any, ...], waited_s: int, asked: bool
+    second: tuple[Any, ...], ends: tuple[Any, ...], waited_s: int, answered: tuple[str, str], asked: bool
 ) -> None:
+    name, n = second
     unanswered = [("c1", "Fetch", 1, 0), ("c2", *second, 0), ("not closed by the client", "Fetch", 9, 0)]
     closed = [("c1", *ENDS, 3 * SECOND_NS), ("c2", *ends, waited_s * SECOND_NS)]
-    reads = {"unanswered_on_connection": unanswered, "closed_connections": closed}
+    reads: dict[str, Rows] = {
+        "unanswered_on_connection": unanswered,
+        "closed_connections": closed,
+        "unanswered": [("c1", "Fetch", 0, 0), *([("c2", name, 0, None)] * n)],
+        "answered_on_connection": [("c1", "Metadata"), answered],
+    }
     assert asks_spark(never_answered.RULE, reads) is asked
+
+
+def test_a_fetch_that_waits_as_long_as_it_may() -> None:
+    """Fetch requests that were closed after 3 s, which let the server wait for a second."""
+    reads: dict[str, Rows] = {
+        "unanswered_on_connection": [("c1", "Fetch", 3, 0)],
+        "closed_connections": [("c1", *ENDS, 3 * SECOND_NS)],
+        "unanswered": [("c1", "Fetch", 0, 1_000)] * 3,
+        "answered_on_connection": [("c1", "Metadata")],
+    }
+    assert not asks_spark(never_answered.RULE, reads)
+
+
+@pytest.mark.parametrize(
+    ("last", "asked"),
+    [
+        (("c3", 3, 1_000, 6_001, None), True),
+        (("c3", 3, 1_000, 5_999, None), False),
+        (("c3", 3, 1_000, 6_001, 6_000), False),
+        (("c3", 18, 1_000, 6_001, None), False),
+        (("not closed", 3, 1_000, 6_001, None), False),
+        (("other server", 3, 1_000, 6_001, None), False),
+    ],
+)
+def test_three_answers_that_come_after_the_client_closed(last: tuple[Any, ...], asked: bool) -> None:
+    """Connection, API, times of request and response (ms), max_wait_ms; connections are closed after 6 s."""
+    calls = [("c1", 3, 1_000, 7_000, 500), ("c2", 3, 1_000, 7_000, None), last]
+    closed = [*((f"c{n}", 6 * SECOND_NS, *ENDS) for n in (1, 2, 3)), ("other server", 6 * SECOND_NS, *OTHER_SERVER)]
+    in_ns = [(conn, api, sent * 10**6, answered * 10**6, wait) for conn, api, sent, answered, wait in calls]
+    assert asks_spark(gave_up_too_soon.RULE, {"closed": closed, "calls_with_answer": in_ns}) is asked
+
+
+@pytest.mark.parametrize(
+    ("third", "asked"),
+    [
+        (("c3", *ENDS, "open", 5, 5, 40, 50), True),
+        (("c3", *ENDS, "open", 5, 4, 40, 50), False),
+        (("c3", *ENDS, "open", 0, 0, 40, 50), False),
+        (("c3", *ENDS, "fin_client", 5, 5, 40, 50), False),
+        (("c3", *ENDS, "open", 5, 5, 40, 59.5), False),
+        (("c3", *OTHER_SERVER, "open", 5, 5, 40, 50), False),
+        (("of another client", *ENDS, "open", 5, 5, 40, 50), False),
+    ],
+)
+def test_three_connections_in_whose_place_others_are_opened(third: tuple[Any, ...], asked: bool) -> None:
+    """Connection, host and server, how it was closed, requests, responses, begin and end (s)."""
+    others = [
+        ("c1", *ENDS, "open", 5, 5, 0, 10),
+        ("c2", *ENDS, "open", 5, 5, 20, 30),
+        ("c4", *ENDS, "fin_client", 1, 1, 60, 70),
+    ]
+    in_ns = [(*row[:-2], *(int(each * SECOND_NS) for each in row[-2:])) for row in (*others, third)]
+    reads: dict[str, Rows] = {
+        "left_open": [ENDS, OTHER_SERVER],
+        "kafka_connections": in_ns,
+        "clients_of_connections": [("ci-1", ["c1", "c2", "c3", "c4"]), ("ci-2", ["of another client"])],
+    }
+    assert asks_spark(idle_reset.RULE, reads) is asked
+
+
+REFUSED = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "changes", "conn_id", "asked"),
+    [
+        (REFUSED, 15, {}, "c1", True),
+        (REFUSED, 14, {}, "c1", False),
+        ("NOT_LEADER_OR_FOLLOWER", 15, {}, "c1", False),
+        (REFUSED, 15, {"record_bytes": 501}, "c1", False),
+        (REFUSED, 15, {"max_timestamp_ms": 12}, "c1", False),
+        (REFUSED, 15, {"partition": 1}, "c1", False),
+        (REFUSED, 15, {}, "of a broker", False),
+    ],
+)
+def test_a_batch_that_is_accepted_behind_itself(
+    name: str, offset: int, changes: dict[str, int], conn_id: str, asked: bool
+) -> None:
+    """Ten records end at offset 9, five are refused, and the same five are accepted: from 15 on twice."""
+    records = {"n_records": 5, "first_timestamp_ms": 10, "max_timestamp_ms": 11, "record_bytes": 500}
+    again = {"partition": 0, **records, **changes}
+    reads: dict[str, Rows] = {
+        "batches": [
+            ("r1", "orders", 0, "c1", 1, 10, 1, 2, 900),
+            ("r2", "orders", 0, "c1", 2, *records.values()),
+            ("r3", "orders", again.pop("partition"), conn_id, 3, *again.values()),
+        ],
+        "answers": [
+            ("r1", "orders", 0, 0, None, 0),
+            ("r2", "orders", 0, 20, name, -1),
+            ("r3", "orders", 0, 0, None, offset),
+            ("r3", "orders", 1, 0, None, offset),
+        ],
+        "all_clients": [("producer", ["c1"]), ("broker", ["of a broker"]), (None, None)],
+    }
+    assert asks_spark(written_twice.RULE, reads) is asked
 
 
 BEFORE = ("c1", "orders", 0, 100, 200, 10, 12)
@@ -181,8 +290,36 @@ def test_an_offset_that_the_group_had_before_it_was_absent(known: tuple[Any, ...
 def test_five_generations_at_most_five_minutes_apart(seconds: tuple[int, ...], asked: bool) -> None:
     mine = [("g", 1_700_000_000 * SECOND_NS + at * SECOND_NS) for at in seconds]
     others = [("h", ns) for _, ns in mine[:2]]
-    restless = {"seen_generations": [*mine, *others]}
-    assert asks_spark(rebalance_storm.RULE, restless) is asked
+    reads = {"seen_generations": [*mine, *others], "members": [("h", 1, 2, "fin_client")]}
+    assert asks_spark(rebalance_storm.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("n", "apart_s", "members", "asked"),
+    [
+        (7, 10, [("g", 0, None, None)], True),
+        (6, 10, [("g", 0, None, None)], False),
+        (6, 10, [("h", 0, None, None)], True),
+        (8, 10, [("g", 0, 40, "fin_client")], False),
+        (9, 10, [("g", 0, 40, "fin_client")], True),
+        (7, 10, [("g", 0, 40, "open")], True),
+        (6, 10, [("g", -301, 71, "fin_client")], True),
+        (20, 16, [("g", at, at, "fin_client") for at in range(0, 300, 30)], True),
+        (20, 15, [("g", at, at, "fin_client") for at in range(0, 300, 30)], False),
+    ],
+)
+def test_generations_that_members_do_not_explain(n: int, apart_s: int, members: list[Any], asked: bool) -> None:
+    """A start or an end of a member explains two. Members: group, begin and end (s), how it ended."""
+    begin_ns = 1_700_000_000 * SECOND_NS
+
+    def at_ns(second: int | None) -> int | None:
+        return None if second is None else begin_ns + second * SECOND_NS
+
+    reads: dict[str, Rows] = {
+        "seen_generations": [("g", at_ns(number * apart_s)) for number in range(n)],
+        "members": [(group, at_ns(start), at_ns(end), state) for group, start, end, state in members],
+    }
+    assert asks_spark(rebalance_storm.RULE, reads) is asked
 
 
 @pytest.mark.parametrize(
@@ -359,13 +496,30 @@ def test_three_connections_to_a_controller(offered: list[str], server: tuple[Any
 @pytest.mark.parametrize(
     ("spans", "asked"),
     [
-        ([("c1", 11, 5, 30), ("c1", 13, 20, 20)], True),
-        ([("c1", 11, 5, 10), ("c1", 13, 20, 20)], False),
-        ([("c1", 11, 5, 30), ("c2", 13, 20, 20)], False),
-        ([("c1", 11, 5, 30)], False),
-        ([("c1", 68, 5, 30)], True),
+        ([("c1", 11, 5, 30, 0), ("c1", 13, 20, 20, 1)], True),
+        ([("c1", 11, 5, 10, 0), ("c1", 13, 20, 20, 1)], False),
+        ([("c1", 11, 5, 30, 0), ("c2", 13, 20, 20, 1)], False),
+        ([("c1", 11, 5, 30, 0)], False),
+        ([("c1", 68, 5, 30, 1)], True),
+        ([("c1", 68, 5, 30, 0)], False),
     ],
 )
 def test_a_member_that_leaves_and_joins_on_one_connection(spans: Rows, asked: bool) -> None:
-    """Connection, API (JoinGroup, LeaveGroup or ConsumerGroupHeartbeat), first and last time."""
+    """Connection, API (JoinGroup, LeaveGroup or ConsumerGroupHeartbeat), first and last time, requests that leave."""
     assert asks_spark(evicted_member.RULE, {"membership": spans}) is asked
+
+
+@pytest.mark.parametrize(
+    ("left", "asked"), [([5] * 19 + [40], True), ([5] * 19 + [39], False), ([5] * 18 + [40], False)]
+)
+def test_more_records_left_than_the_consumer_read(left: list[int], asked: bool) -> None:
+    """Twenty responses with two records each. left: records behind each response."""
+    (detector,) = paced_fetches.RULE.detectors
+    read = detector.reads["left_behind"]
+    assert isinstance(read, Groups)
+    response = {"api_key": 1, "direction": "response", "conn_id": "c1", "topic": "orders", "partition": 0}
+    rows = [{**response, "n_records": 2, "last_offset": 9, "high_watermark": 10 + n} for n in left]
+    table = pa.Table.from_pylist(rows, rows_of_none(read.source).schema)
+    groups = GroupedRows(read)
+    groups.take(table.filter(read.rows.condition.value(table)))
+    assert (groups.table().num_rows > 0) is asked

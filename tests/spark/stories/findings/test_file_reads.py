@@ -16,10 +16,11 @@ from kafkascope_analyzer.dataset.parquet_files import MADE_OF
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, count
-from kafkascope_spark.stories.findings.file_reads import FileReads, Place
+from kafkascope_spark.stories.findings.file_reads import FileReads, Place, Result
 from kafkascope_spark.stories.findings.preconditions import Preconditions
-from kafkascope_spark.stories.findings.read import Events, Groups, Read, Where, groups_of, rows_of_none
+from kafkascope_spark.stories.findings.read import Columns, Events, Groups, Read, Where
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Detector, fact
 from kafkascope_spark.stories.tables import STORY_TABLES
@@ -73,6 +74,25 @@ def test_files_that_were_read_are_not_opened_again(grown: Dataset) -> None:
     assert known.save(again, "ab" * 6) == again.manifest.saved_reads, "nothing is new"
     gone = replace(again, manifest=again.manifest.with_files({}))
     assert known.save(gone, "ab" * 6) == ()
+
+
+def test_few_rows_of_a_file_are_not_read_again(grown: Dataset) -> None:
+    """Not only groups: candidates may need single rows."""
+    rows = Where(ERRORS, error_name="NONE")
+    seen = []
+
+    def exist(tables: Tables) -> bool:
+        seen.append(tables["rows"]["error_name"].to_pylist())
+        return True
+
+    candidates = Candidates({"rows": ("error_name",)}, exist)
+    asked = [replace(detector, candidates=candidates) for detector in detectors(rows)]
+    found = FileReads()
+    Preconditions(grown, file_reads=found).satisfied(asked)
+    again = replace(grown, manifest=replace(grown.manifest, saved_reads=found.save(grown, RUN_ID)))
+    (Path(again.storage.path) / "errors" / "part-0.parquet").unlink()
+    assert Preconditions(again, file_reads=FileReads.of(again)).satisfied(asked) == [True]
+    assert seen == [["NONE", "NONE"], ["NONE", "NONE"]]
 
 
 def test_what_no_run_has_read_is_read(grown: Dataset) -> None:
@@ -130,20 +150,31 @@ def test_a_cluster_is_asked_for_itself(grown: Dataset) -> None:
     assert known.found(Place("requests/part-0.parquet", "other"), REPEATED) is None
 
 
-def own_reads() -> Iterator[Groups]:
-    """The reads of all rules whose tables have files that are kept."""
-    reads = [read for rule in RULES for detector in rule.detectors for read in detector.reads.values()]
-    for read in reads:
-        if not isinstance(read.source, Events) and read.source not in STORY_TABLES:
+def own_reads() -> Iterator[Result]:
+    """What all rules read of tables that have files which are kept: also rows, but for those with lists."""
+    for detector in (detector for rule in RULES for detector in rule.detectors):
+        for read in filter(is_of_kept_files, detector.reads.values()):
             yield read if isinstance(read, Groups) else Groups(read)
+        test = detector.candidates
+        while test is not None:
+            for name, names in test.columns.items():
+                read = detector.reads[name]
+                if isinstance(read, Where) and is_of_kept_files(read):
+                    yield Columns(read, names)
+            test = test.then
+
+
+def is_of_kept_files(read: Read) -> bool:
+    return not isinstance(read.source, Events) and read.source not in STORY_TABLES
 
 
 def test_what_each_rule_reads_can_be_saved(grown: Dataset) -> None:
     """Two rows of each: of all columns, numbers and texts."""
-    reads, place, found = list(own_reads()), Place("requests/part-0.parquet", ""), {}
+    reads = [read for read in own_reads() if not any(map(pa.types.is_nested, read.schema.types))]
+    place, found = Place("requests/part-0.parquet", ""), {}
     known = FileReads()
     for read in reads:
-        schema = groups_of(rows_of_none(read.source), read).schema
+        schema = read.schema
         columns = [pa.array([1, None], pa.int64()).cast(field.type) for field in schema]
         found[read] = pa.table(columns, schema=schema)
         known.note(place, read, found[read], 1_000)

@@ -207,7 +207,7 @@ def test_of_too_many_groups_spark_finds_whether_they_have_what_is_needed(
 
 @pytest.mark.parametrize(("most_bytes", "too_many"), [(1 << 20, False), (20, True)])
 def test_of_rows_that_are_too_many_nothing_is_kept(most_bytes: int, too_many: bool) -> None:
-    kept = KeptRows(REQUESTS, ["conn_id"], most_bytes)
+    kept = KeptRows(Where(REQUESTS), ["conn_id"], most_bytes)
     for _ in range(4):
         kept.take(pa.RecordBatch.from_pydict({"conn_id": ["c1", "c2"]}))
     assert kept.are_too_many == too_many

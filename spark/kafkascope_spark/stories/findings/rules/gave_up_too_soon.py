@@ -1,12 +1,18 @@
 """`gave_up_too_soon`: a client closes connections before its responses arrive."""
 
+from collections import Counter
 from collections.abc import Collection
+from typing import Any
 
-from kafkascope_analyzer.dataset.tables import CONNECTIONS
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import column, count
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, column, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
@@ -58,6 +64,24 @@ select each.*, coalesce(n_taken, 0) as n_taken, coalesce(n_others, 0) as n_other
     array(each.node_id) as node_ids, if(coalesce(n_taken, 0) = 0, 'error', 'warning') as severity
 from each left semi join repeated using (client_instance_id, server, api_key)
     left join compared using (client_instance_id, server, api_key)"""
+
+
+_ENDS = ("close_ns", "client_ip", "server_ip", "server_port")
+_CALL = ("conn_id", "api_key", "ts_ns", "response_ns", "max_wait_ms")
+
+
+def _answers_come_late(tables: Tables) -> bool:
+    """Whether a host closed connections to a server before enough answers of one API came, and after the time that the
+    requests let the server wait."""
+    closed = {conn_id: ends for conn_id, *ends in rows_of(tables["closed"], "conn_id", *_ENDS)}
+    calls = tables["calls_with_answer"]
+    late = calls.filter(pc.is_in(calls["conn_id"], pa.array(closed, pa.string())))
+    n_late = Counter[tuple[Any, ...]]()
+    for conn_id, api_key, ts_ns, response_ns, max_wait_ms in rows_of(late, *_CALL):
+        close_ns, *ends = closed[conn_id]
+        if response_ns > close_ns and close_ns - ts_ns > (max_wait_ms or 0) * 1_000_000:
+            n_late[(*ends, api_key)] += 1
+    return any(n >= limit.REFUSED_AGAIN for n in n_late.values())
 
 
 def _sentence(f: Facts) -> str:
@@ -182,7 +206,9 @@ RULE = Rule(
             reads={
                 "closed": _CLOSED,
                 "often": Groups(_CLOSED, per=("client_ip", "server_ip"), having=count() >= limit.REFUSED_AGAIN),
+                "calls_with_answer": Where(REQUESTS, status="ok", ts_ns=NOT_NULL, response_ns=NOT_NULL),
             },
+            candidates=Candidates({"closed": ("conn_id", *_ENDS), "calls_with_answer": _CALL}, _answers_come_late),
             query=_QUERY,
             subject=lambda f: f"{f.api_name} {f.server}",
             sentence=_sentence,

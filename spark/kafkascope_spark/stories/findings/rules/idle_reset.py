@@ -1,6 +1,10 @@
 """`idle_reset`: a device between client and broker dropped a connection that had been idle."""
 
+from bisect import bisect_left
+from collections import defaultdict
+
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
 from kafkascope_spark.stories.findings.conditions import above, all_of, at_least, count, largest, smallest
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
@@ -9,6 +13,7 @@ from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE, joined_lists, s
 from kafkascope_spark.stories.findings.thresholds import IDLE_LEAST_MS, REPLACED, REPLACED_AFTER_MS
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, node, times
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import CLIENTS
 
 # One finding per client and server.
 _QUERY = f"""
@@ -92,6 +97,33 @@ from hosts h left join pauses p using (client_ip)
 where coalesce(p.longest_ns, 0) < h.least_ns"""
 
 
+_SERVER_OF_HOST = ("client_ip", "server_ip", "server_port")
+_CONNECTION = ("close_kind", "n_requests", "n_responses", "first_ns", "last_ns")
+
+
+def _are_replaced(tables: Tables) -> bool:
+    """Whether a client opened REPLACED connections in place of others to the same server, on which each request was
+    answered, and that nobody closed."""
+    left_open = tables["left_open"].select(_SERVER_OF_HOST)
+    own = tables["kafka_connections"].join(left_open, _SERVER_OF_HOST, join_type="inner", use_threads=False)
+    first_ns, left_ns = defaultdict(list), defaultdict(list)
+    of_client = ("client_instance_id", "server_ip", "server_port", *_CONNECTION)
+    for client_id, ip, port, *rest in rows_of(with_client(own, tables["clients_of_connections"]), *of_client):
+        close_kind, n_requests, n_responses, opened_ns, last_ns = rest
+        if None in (opened_ns, last_ns):
+            continue
+        first_ns[client_id, ip, port].append(opened_ns)
+        if close_kind == "open" and n_requests == n_responses and n_requests:
+            left_ns[client_id, ip, port].append(last_ns + REPLACED_AFTER_MS * 1_000_000)
+    return any(_n_next(sorted(first_ns[key]), times_ns) >= REPLACED for key, times_ns in left_ns.items())
+
+
+def _n_next(first_ns: list[int], left_ns: list[int]) -> int:
+    """Returns the number of connections that are the first to begin after another one was left. first_ns: begins,
+    ascending."""
+    return len({bisect_left(first_ns, ns) for ns in left_ns} - {len(first_ns)})
+
+
 def _replaced(f: Facts) -> str:
     servers = f"{len(f.servers)} servers" if len(f.servers) > 1 else f.servers[0]
     used_again = (
@@ -120,14 +152,24 @@ REPLACED_DETECTOR = Detector(
     reads={
         "left_open": Groups(
             Where(CONNECTIONS, close_kind="open", protocol="kafka", n_requests=above(0)),
-            per=("client_ip", "server_ip", "server_port"),
+            per=_SERVER_OF_HOST,
             having=all_of(
                 count() > REPLACED,
                 largest("first_ns") - smallest("last_ns") >= REPLACED * REPLACED_AFTER_MS * 1_000_000,
             ),
         ),
         "closed": Where(CONNECTIONS, close_kind=("fin_client", "fin_server")),
+        "kafka_connections": Where(CONNECTIONS, protocol="kafka"),
+        "clients_of_connections": Where(CLIENTS),
     },
+    candidates=Candidates(
+        {
+            "left_open": _SERVER_OF_HOST,
+            "kafka_connections": ("conn_id", *_SERVER_OF_HOST, *_CONNECTION),
+            "clients_of_connections": ("client_instance_id", "conn_ids"),
+        },
+        _are_replaced,
+    ),
     query=_REPLACED,
     subject=fact("client_ip"),
     sentence=_replaced,

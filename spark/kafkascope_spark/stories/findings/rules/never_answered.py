@@ -1,15 +1,18 @@
 """`never_answered`: a server never answers a client's requests of one API, but answers its other requests."""
 
+from collections import Counter, defaultdict
+from typing import Any
+
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.tables.connections import CLOSED_BY_CLIENT
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.candidates import COUNT, N_ROWS, Candidates, Tables, most_rows
+from kafkascope_spark.stories.findings.candidates import COUNT, N_ROWS, Candidates, Tables, most_rows, rows_of
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, none_of, smallest
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
-from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration, node, times
 
@@ -18,7 +21,10 @@ _WAITS_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
 _UNANSWERED = Where(REQUESTS, status="unanswered", api_name=none_of(*_WAITS_FOR_MEMBERS))
 _CLOSED = Where(CONNECTIONS, close_kind=CLOSED_BY_CLIENT)
 _FIRST_NS = smallest("ts_ns")
+_ANSWERED = Where(USAGE, status="ok", api_name=none_of("ApiVersions", "SaslHandshake", "SaslAuthenticate"))
 _ENDS = ("client_ip", "server_ip", "server_port")
+_CLOSED_CONNECTION = ("conn_id", *_ENDS, "close_ns")
+_WAITING = ("conn_id", "api_name", "ts_ns", "max_wait_ms")
 # One finding per client, server and API. The connection must have had responses to other requests before: a frozen or
 # unreachable broker answers none.
 _QUERY = f"""
@@ -57,6 +63,23 @@ def _host_waits_again(tables: Tables) -> bool:
     waited_ns = pc.subtract(first["close_ns"], first[str(_FIRST_NS)])
     waited = first.filter(pc.greater_equal(waited_ns, limit.PATIENCE_MS * 1_000_000))
     return most_rows(waited.select(unanswered.column_names), closed, *_ENDS, "api_name") >= limit.NEVER_ANSWERED
+
+
+def _other_requests_are_answered(tables: Tables) -> bool:
+    """Whether the same holds of unanswered requests whose connection had responses to other APIs, and none to this one.
+    A request may wait for PATIENCE_MS more than the client lets the server wait."""
+    closed = {conn_id: ends for conn_id, *ends in rows_of(tables["closed_connections"], *_CLOSED_CONNECTION)}
+    answered = defaultdict(set)
+    for conn_id, api_name in rows_of(tables["answered_on_connection"], "conn_id", "api_name"):
+        answered[conn_id].add(api_name)
+    n_waiting = Counter[tuple[Any, ...]]()
+    for conn_id, api_name, ts_ns, max_wait_ms in rows_of(tables["unanswered"], *_WAITING):
+        if conn_id not in closed or not answered[conn_id] or api_name in answered[conn_id]:
+            continue
+        *ends, close_ns = closed[conn_id]
+        if None not in (close_ns, ts_ns) and close_ns - ts_ns >= ((max_wait_ms or 0) + limit.PATIENCE_MS) * 1_000_000:
+            n_waiting[(*ends, api_name)] += 1
+    return any(n >= limit.NEVER_ANSWERED for n in n_waiting.values())
 
 
 def _sentence(f: Facts) -> str:
@@ -98,14 +121,23 @@ RULE = Rule(
                 "unanswered_on_connection": Groups(
                     _UNANSWERED, per=("conn_id", "api_name"), having=all_of(COUNT >= 1, NOT_NULL(_FIRST_NS))
                 ),
-                "closed_connections": Groups(_CLOSED, per=("conn_id", *_ENDS, "close_ns")),
+                "closed_connections": Groups(_CLOSED, per=_CLOSED_CONNECTION),
+                "answered_on_connection": _ANSWERED,
             },
             candidates=Candidates(
                 {
                     "unanswered_on_connection": ("conn_id", "api_name", N_ROWS, str(_FIRST_NS)),
-                    "closed_connections": ("conn_id", *_ENDS, "close_ns"),
+                    "closed_connections": _CLOSED_CONNECTION,
                 },
                 _host_waits_again,
+                then=Candidates(
+                    {
+                        "unanswered": _WAITING,
+                        "closed_connections": _CLOSED_CONNECTION,
+                        "answered_on_connection": ("conn_id", "api_name"),
+                    },
+                    _other_requests_are_answered,
+                ),
             ),
             query=_QUERY,
             subject=lambda f: f"{f.api_name} {f.server}",

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import above, column, count
+from kafkascope_spark.stories.findings.conditions import above, all_of, column, count, largest, total
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
@@ -22,14 +22,19 @@ _LEFT = Groups(
         n_records=above(0),
     ),
     per=("conn_id", "topic", "partition"),
-    having=count() >= limit.PACED_FETCHES,
+    having=all_of(
+        count() >= limit.PACED_FETCHES,
+        largest(column("high_watermark") - column("last_offset")) > total("n_records"),
+    ),
 )
+"""Topic-partitions of a connection in which records were left after responses, once more of them than all these
+responses contained: what is left has to grow by as much as the consumer reads."""
 # One finding per client. `behind`: records in the partition after those of the response. If there are some, the broker
 # could return more at once: the time until the next request for the partition is the client's.
 _QUERY = f"""
 with answers as (
     select p.conn_id, p.topic, p.partition, p.request_id, p.ts_ns, r.ts_ns as asked_ns, p.n_records,
-        p.high_watermark - p.last_offset - 1 as behind
+        if(p.high_watermark <= p.last_offset, 0, p.high_watermark - p.last_offset - 1) as behind
     from partitions p left semi join left_behind using (conn_id, topic, partition)
         join requests r on p.request_id = r.request_id
     where p.api_key = {api_keys.FETCH} and p.direction = 'response' and p.n_records > 0

@@ -1,7 +1,7 @@
 """`rebalance_storm`: a group rebalances again and again."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers import api_keys
@@ -14,8 +14,10 @@ from kafkascope_spark.stories.findings.shared_queries import USAGE
 from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE, literals, sorted_set
 from kafkascope_spark.stories.findings.wording import counted, duration, times
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import CLIENTS
 
 _GENERATION_APIS = {api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS
+_NEAR_NS = limit.STORM_APART_S * 10**9
 _NEAR = f"{limit.STORM_APART_S} * 1000000000L"
 _FIRST = smallest("ts_ns")
 _SEEN_GENERATIONS = Groups(
@@ -23,6 +25,8 @@ _SEEN_GENERATIONS = Groups(
     per=("group_id", "generation_or_epoch"),
     having=_FIRST >= 0,
 )
+_SEEN = {"seen_generations": ("group_id", str(_FIRST))}
+_SPAN = ("group_id", "first_ns", "last_ns", "end_state")
 _OF_ANY_REBALANCE = ("REBALANCE_IN_PROGRESS", "MEMBER_ID_REQUIRED")
 """Errors that members get in each rebalance, or when they join."""
 # One finding per group and sequence of rebalances with less than STORM_APART_S between them.
@@ -65,20 +69,39 @@ where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALA
 
 def _are_close(tables: Tables) -> bool:
     """Whether a group had STORM_REBALANCES generations with less than STORM_APART_S from each to the next."""
+    return any(_sequences(tables))
+
+
+def _are_more_than_members_explain(tables: Tables) -> bool:
+    """Whether a group had that many generations beyond those that members which start and end explain, or STORM_MANY
+    for any reason."""
+    spans = defaultdict(list)
+    for group_id, first_ns, last_ns, end_state in rows_of(tables["members"], *_SPAN):
+        spans[group_id].append((first_ns, None if end_state in (None, "open") else last_ns))
+    return any(_is_storm(times_ns, spans[group_id]) for group_id, times_ns in _sequences(tables))
+
+
+def _is_storm(times_ns: list[int], spans: list[tuple[int | None, int | None]]) -> bool:
+    """Whether a sequence of generations is a storm. times_ns: when each was seen first, ascending; spans: begin and end
+    of each member, None where it is unknown."""
+    first_ns, last_ns = times_ns[0], times_ns[-1]
+    n_changes = sum(ns is not None and first_ns - _NEAR_NS <= ns <= last_ns for span in spans for ns in span)
+    is_long = len(times_ns) >= limit.STORM_MANY and last_ns - first_ns >= _NEAR_NS
+    return is_long or len(times_ns) - limit.REBALANCES_EACH * n_changes >= limit.STORM_REBALANCES
+
+
+def _sequences(tables: Tables) -> Iterator[tuple[str, list[int]]]:
+    """Yields each group with the times at which STORM_REBALANCES or more generations were seen first, with at most
+    STORM_APART_S from each to the next."""
     seen_ns = defaultdict(list)
     for group_id, first_ns in rows_of(tables["seen_generations"], "group_id", str(_FIRST)):
         seen_ns[group_id].append(first_ns)
-    return any(_longest_sequence(sorted(times_ns)) >= limit.STORM_REBALANCES for times_ns in seen_ns.values())
-
-
-def _longest_sequence(times_ns: list[int]) -> int:
-    """Returns the largest number of consecutive times that are at most STORM_APART_S apart. times_ns: ascending."""
-    longest = n = 0
-    before_ns = 0
-    for ns in times_ns:
-        n = n + 1 if ns - before_ns <= limit.STORM_APART_S * 10**9 else 1
-        longest, before_ns = max(longest, n), ns
-    return longest
+    for group_id, times_ns in seen_ns.items():
+        times_ns.sort()
+        ends = [at for at, ns in enumerate(times_ns[1:], 1) if ns - times_ns[at - 1] > _NEAR_NS]
+        for start, end in zip([0, *ends], [*ends, len(times_ns)], strict=True):
+            if end - start >= limit.STORM_REBALANCES:
+                yield group_id, times_ns[start:end]
 
 
 def _sentence(f: Facts) -> str:
@@ -144,8 +167,13 @@ DETECTOR = Detector(
             having=largest("highest_generation") - smallest("lowest_generation") >= limit.STORM_REBALANCES - 1,
         ),
         "seen_generations": _SEEN_GENERATIONS,
+        "members": Where(CLIENTS),
     },
-    candidates=Candidates({"seen_generations": ("group_id", str(_FIRST))}, _are_close),
+    candidates=Candidates(
+        _SEEN,
+        _are_close,
+        then=Candidates({**_SEEN, "members": _SPAN}, _are_more_than_members_explain),
+    ),
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,

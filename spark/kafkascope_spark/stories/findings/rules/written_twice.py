@@ -1,14 +1,22 @@
 """`written_twice`: a producer sends records again that the broker had already written, and the broker cannot recognize
 them."""
 
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS
 from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import above
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids, literals
 from kafkascope_spark.stories.findings.wording import client, counted, listed
+from kafkascope_spark.stories.tables import CLIENTS
 
 _WRITTEN_ERRORS = ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT")
 _SAME = "client_ip, topic, partition, n_records, first_timestamp_ms, max_timestamp_ms, record_bytes"
@@ -44,6 +52,69 @@ select client_instance_id, client_id, client_ip, software_name, topic,
 from again
 where place = 1 and n_writers = 1 and again_offset - next_offset >= n_records
 group by client_instance_id, client_id, client_ip, software_name, topic"""
+
+
+_PLACE = ["topic", "partition"]
+_BATCH = ("request_id", "topic", "partition", "conn_id", "ts_ns")
+_RECORDS = ("n_records", "first_timestamp_ms", "max_timestamp_ms", "record_bytes")
+_ANSWER = ("request_id", "topic", "partition", "error_code", "error_name", "partition_offset")
+
+
+def _is_accepted_behind_itself(tables: Tables) -> bool:
+    """Whether a batch that got such an error was accepted later, so far behind what had been accepted before the error
+    that its first copy has room in between."""
+    answers, of_brokers = tables["answers"], _connections_of_brokers(tables["all_clients"])
+    refused = answers.filter(pc.is_in(answers["error_name"], pa.array(_WRITTEN_ERRORS)))
+    places = refused.select(_PLACE).group_by(_PLACE, use_threads=False).aggregate([])
+    answers, batches = (
+        rows.join(places, _PLACE, join_type="inner", use_threads=False) for rows in (answers, tables["batches"])
+    )
+    answered = {
+        tuple(at): (error_name in _WRITTEN_ERRORS, offset if error_code == 0 else None)
+        for *at, error_code, error_name, offset in rows_of(answers, *_ANSWER)
+    }
+    sent = defaultdict(list)
+    for *at, conn_id, ts_ns, n, first_ms, last_ms, n_bytes in rows_of(batches, *_BATCH, *_RECORDS):
+        if tuple(at) in answered and conn_id not in of_brokers and None not in (ts_ns, first_ms):
+            is_refused, offset = answered[tuple(at)]
+            sent[tuple(at[1:])].append(_Batch(ts_ns, at[0], (n, first_ms, last_ms, n_bytes), offset, is_refused))
+    return any(map(_has_copy, sent.values()))
+
+
+def _connections_of_brokers(clients: pa.Table) -> set[str]:
+    return {
+        conn_id
+        for kind, conn_ids in rows_of(clients, "kind", "conn_ids")
+        if kind == "broker"
+        for conn_id in conn_ids or ()
+    }
+
+
+class _Batch(NamedTuple):
+    """A batch of a topic-partition. records: the number of records and what else batches of the same records have in
+    common; offset: where it was accepted; is_refused: whether it got one of _WRITTEN_ERRORS."""
+
+    ts_ns: int
+    request_id: str
+    records: tuple[Any, ...]
+    offset: int | None
+    is_refused: bool
+
+
+def _has_copy(batches: list[_Batch]) -> bool:
+    """Whether there are such batches in one topic-partition."""
+    next_offset: int | None = None
+    least_offsets: dict[tuple[Any, ...], int] = {}
+    for batch in sorted(batches, key=lambda each: (each.ts_ns, each.request_id)):
+        n_records = batch.records[0]
+        if batch.offset is not None:
+            if batch.offset >= least_offsets.get(batch.records, batch.offset + 1):
+                return True
+            end = batch.offset + n_records
+            next_offset = end if next_offset is None else max(next_offset, end)
+        elif batch.is_refused and next_offset is not None:
+            least_offsets.setdefault(batch.records, next_offset + n_records)
+    return False
 
 
 def _sentence(f: Facts) -> str:
@@ -89,7 +160,16 @@ RULE = Rule(
                 "appended_errors": Where(ERRORS, error_name=_WRITTEN_ERRORS, api_key=api_keys.PRODUCE),
                 "batches": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="request", n_records=above(0)),
                 "answers": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response"),
+                "all_clients": Where(CLIENTS),
             },
+            candidates=Candidates(
+                {
+                    "batches": (*_BATCH, *_RECORDS),
+                    "answers": _ANSWER,
+                    "all_clients": ("kind", "conn_ids"),
+                },
+                _is_accepted_behind_itself,
+            ),
             query=_QUERY,
             subject=fact("topic"),
             sentence=_sentence,
