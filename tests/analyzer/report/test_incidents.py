@@ -87,6 +87,20 @@ def test_of_several_incidents_the_headline_counts_all_and_names_that_of_the_long
     assert [row["n_stalls"] for row in found["incidents"]["listed"]] == [1, 2]
 
 
+def test_the_headline_names_the_finding_of_an_incident_that_is_more_severe_than_all_incidents(
+    dataset: Write, small: ModuleType
+) -> None:
+    place = dataset()
+    first, *_ = small.incident_rows("")["incidents"]
+    small.write_table(place, small.TABLES["startups"], [])
+    small.write_table(place, small.TABLES["findings"], [{**FINDING, "severity": "error", "incident_id": "incident-1"}])
+    sentence = "Findings that belong to incidents: 1 error (leader_storm)."
+    assert sentence not in model_of(place)["headline"]["details"], "the incident is an error"
+    small.write_table(place, small.TABLES["incidents"], [first | {"severity": "warning"}])
+    headline = model_of(place)["headline"]
+    assert (headline["verdict"], headline["details"][-1]) == ("error", sentence)
+
+
 def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: Path) -> None:
     result = model_of(calm)["headline"]
     assert (result["verdict"], result["sentence"]) == ("none", "Nothing failed that the capture shows.")

@@ -17,7 +17,7 @@ from kafkascope_spark.stories.servers.not_reading import not_reading_stretches
 from kafkascope_spark.stories.servers.record import Host, ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.silent import silent_stretches
-from kafkascope_spark.stories.servers.slow import slow_stretches
+from kafkascope_spark.stories.servers.slow import slow_stretches, without_absent
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host, without
 from kafkascope_spark.stories.servers.table import BrokerState, Unacknowledged
 from kafkascope_spark.stories.servers.turned_away import turned_away_stretches
@@ -57,7 +57,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     )
     bad += turned_away_stretches(server, bad)
     bad += not_accepting_stretches(server, bad)
-    bad += slow_stretches(server, bad)
+    bad += without_absent(slow_stretches(server, bad), absent)
     bad += dead_flow_stretches(server, bad)
     bad += flows_lost_stretches(server, list(bad))
     bad += host_slow_stretches(server, list(bad))

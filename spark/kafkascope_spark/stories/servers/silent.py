@@ -168,13 +168,18 @@ def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
 
 
 def _may_be_probe(server: ServerRecord, wait: Wait) -> bool:
-    """Whether the packets of a wait may be keep-alive probes of an idle connection: they were acknowledged, and no
-    request on it waited for a response meanwhile."""
-    if wait.layer != "packet" or wait.ended_by not in ACKNOWLEDGED:
+    """Whether the packets of a wait, of which the last one was answered, may be keep-alive probes of an idle
+    connection: it was open, and no request on it waited for a response meanwhile."""
+    if wait.layer != "packet" or not (wait.ended_by in ACKNOWLEDGED or _was_accepted(server, wait.conn_id)):
         return False
     of_host = (each for each in server.waits_of(wait.host) if each.conn_id == wait.conn_id)
     asked = (each for each in of_host if each.layer in ("request", "payload"))
     return not any(each.asked <= wait.last_asked and wait.asked.ts_ns <= server.end_ns(each.until) for each in asked)
+
+
+def _was_accepted(server: ServerRecord, conn_id: str) -> bool:
+    """Whether the server had accepted a connection that it, or a firewall in its place, ended later."""
+    return any(lost.conn_id == conn_id and lost.accepted is not None for lost in server.lost)
 
 
 def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:

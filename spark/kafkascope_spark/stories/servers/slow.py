@@ -6,13 +6,14 @@ OffsetCommit), show only for how long.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import MOST_DOUBLINGS, USUAL_DOUBLINGS, SlowProcess
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
-from kafkascope_spark.stories.servers.stretch import MS_NS, SECOND_NS, Stretch, times_of
+from kafkascope_spark.stories.servers.stretch import MS_NS, SECOND_NS, Stretch, by_host, times_of
 
 _LEAST_CONNECTIONS = 2
 """Fewest connections that show a slow server: a single one may be throttled."""
@@ -46,6 +47,28 @@ def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]
     for stretch in by_process:
         _join_waits(stretch, stuck)
     return [*by_process, *_of_waits(server, times_of([*others, *by_process]))]
+
+
+def without_absent(slow: Iterable[Stretch], absent: Iterable[Stretch]) -> Iterator[Stretch]:
+    """Yields the slow stretches without the times in which nothing came from their host to any server: such a host
+    shows of no server that it is slow. absent: the stretches with these times."""
+    gone = by_host(absent)
+    for each in slow:
+        yield from _while_there(each, sorted(gone[each.host], key=lambda other: other.begin))
+
+
+def _while_there(slow: Stretch, gone: list[Stretch]) -> Iterator[Stretch]:
+    """Yields the parts of a stretch between other ones, which are in order of time."""
+    rest = slow
+    for other in gone:
+        if (rest.end is not None and rest.end <= other.begin) or (other.end is not None and other.end <= rest.begin):
+            continue
+        if rest.begin < other.begin:
+            yield replace(rest, end=other.begin, lag_ns=0, last_shown_ns=None)
+        if other.end is None or (rest.end is not None and rest.end <= other.end):
+            return
+        rest = replace(rest, begin=other.end, lead_ns=0)
+    yield rest
 
 
 def _join_waits(slow: Stretch, stuck: Stretches[Stretch]) -> None:
@@ -103,8 +126,9 @@ def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
         if met and server.last_seen_ns.get(name, 0) > begin.ts_ns:
             requests = [(begin.ts_ns, request_id) for request_id in slow.slowest]
             stretch = Stretch(name, "slow", begin, end, True, 1, [begin, end], requests, times_usual=slow.times_usual)
-            # It was slow in most of the first and of the last slice.
+            # The first and the last slice were slow in part; the last late response may be late by chance.
             stretch.lead_ns = stretch.lag_ns = slow.slice_ms * MS_NS
+            stretch.last_shown_ns = max(slow.last_ns - slow.slice_ms * MS_NS, slow.first_ns)
             yield stretch
 
 

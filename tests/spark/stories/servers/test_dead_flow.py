@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss, ServerWait
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss, ServerConnection, ServerWait
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches, with_forgotten
 from kafkascope_spark.stories.servers.lossy import lossy_stretches
 from kafkascope_spark.stories.servers.moments import Moment
@@ -91,6 +91,21 @@ def test_the_second_probe_of_an_idle_connection_says_nothing_about_the_time_betw
     server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, None, *probes))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 2, layers={"packet"})
     assert [(each.state, each.end) for each in with_forgotten(server, [silent])] == [("silent", Moment(18 * S, 120))]
+
+
+@pytest.mark.parametrize(("accepted_ns", "state"), [(2 * S, "silent"), (None, "flow_dead")])
+def test_the_second_probe_may_be_refused_by_a_firewall(accepted_ns: int | None, state: str) -> None:
+    """Recorded: a firewall drops packets at 15 s, lets them pass from 18 s on, and sends RST from 29 s on. Attempts to
+    connect, the last of which is refused, are no probes: more of them came in between."""
+    server = ServerRecord((0, 90 * S))
+    for first, last in ((1, 9), (18, 80)):
+        server.take(1, "c3", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
+    probes = (15 * S, 100, 30 * S, 299, 15 * S, 30 * S, 300, "rst")
+    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, None, *probes))
+    ended = (1 * S, 10, 30 * S, 300)
+    server.take(300, "c1", ServerConnection("10.0.0.21", "rst_server", True, 28_000, accepted_ns, 11, *ended))
+    silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 2, layers={"packet"})
+    assert [each.state for each in with_forgotten(server, [silent])] == [state]
 
 
 def test_other_states_explain_more() -> None:

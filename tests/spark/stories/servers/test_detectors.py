@@ -16,8 +16,9 @@ from kafkascope_spark.stories.servers.record import ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.rows import states_of
 from kafkascope_spark.stories.servers.silent import silent_stretches
-from kafkascope_spark.stories.servers.slow import slow_stretches
+from kafkascope_spark.stories.servers.slow import slow_stretches, without_absent
 from kafkascope_spark.stories.servers.stretch import Stretch, by_host, patience_ns, stretches_by_host, times_of
+from kafkascope_spark.stories.servers.table import StateName
 
 from .conftest import Trace
 
@@ -292,3 +293,31 @@ def test_the_states_of_a_host_follow_on_each_other(
         assert all(one.until_ns == other.from_ns for one, other in pairwise(mine))
         assert all(one.from_ns <= one.until_ns for one in mine)
         assert mine[-1].state != "serving" or mine[-1].to_ns is None
+
+
+def _slow(host: str, begin: int, end: int | None, state: StateName = "slow") -> Stretch:
+    return Stretch(
+        host, state, Moment(begin * S, begin), None if end is None else Moment(end * S, end), end is not None, 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("absent", "expected"),
+    [
+        ((13, 40), [(2, 13)]),
+        ((1, 5), [(5, 24)]),
+        ((8, 10), [(2, 8), (10, 24)]),
+        ((13, None), [(2, 13)]),
+        ((1, 30), []),
+        ((30, 40), [(2, 24)]),
+    ],
+)
+def test_a_host_from_which_nothing_comes_sees_no_server_as_slow(
+    absent: tuple[int, int | None], expected: list[tuple[int, int]]
+) -> None:
+    """Recorded: a client host's link was cut at 13.5 s, while a broker was slow from 2 s to 24 s. The host was told as
+    unreachable from 24 s on."""
+    slow = [_slow("10.0.0.21", 2, 24), _slow("10.0.0.22", 2, 24)]
+    gone = [_slow("10.0.0.21", *absent, state="host_silent")]
+    found = [(each.host, each.begin.packet_no, each.end and each.end.packet_no) for each in without_absent(slow, gone)]
+    assert found == [*(("10.0.0.21", *times) for times in expected), ("10.0.0.22", 2, 24)]

@@ -36,12 +36,11 @@ MOST_FAILED_NAMED = 5
 
 def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...], n_errors: int) -> Headline:
     """Returns the headline. n_errors: error codes in the brokers' responses."""
-    alone = [f for f in findings if f.incident_id is None and f.severity != INFO]
     judged = judged_of(facts, incidents, findings)
     verdict = min((each.severity for each in judged if each.severity != INFO), key=severity_order, default=NONE)
     if verdict == NONE and (not facts.has_incidents or facts.no_kafka or facts.missing or facts.doubt):
         verdict = UNKNOWN
-    sentence, details = _sentences(facts, incidents, alone, n_errors)
+    sentence, details = _sentences(facts, incidents, findings, n_errors)
     who = _stalled(facts)
     return Headline(
         verdict=verdict,
@@ -76,31 +75,35 @@ def judged_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...])
     )
 
 
-def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int) -> tuple[str, list[str]]:
+def _sentences(
+    facts: Facts, incidents: Incidents, findings: tuple[Finding, ...], n_errors: int
+) -> tuple[str, list[str]]:
     """Returns the first sentence, and the sentences after it."""
     kept = [missing_sentence(facts.missing)] if facts.missing else []
     if facts.no_kafka:
         kept.append(f"{facts.no_kafka[:1].upper()}{facts.no_kafka[1:]}.")
-    kept += _what_happened(facts, incidents, alone, n_errors, known=not kept)
-    if facts.doubt and not _is_calm(facts, incidents, alone):
+    kept += _what_happened(facts, incidents, findings, n_errors, known=not kept)
+    if facts.doubt and not _is_calm(facts, incidents, _alone(findings)):
         kept.insert(1, f"Whether more failed is unknown: {facts.doubt}.")
     return kept[0], kept[1:]
 
 
 def _what_happened(
-    facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int, *, known: bool
+    facts: Facts, incidents: Incidents, findings: tuple[Finding, ...], n_errors: int, *, known: bool
 ) -> list[str]:
     """Returns the sentences about incidents, stalls, starts and findings. known: whether the capture shows enough to
     say that nothing failed.
     """
+    alone = _alone(findings)
     if not facts.has_incidents:
-        found = [text for text in (_starts(facts), _findings(alone, besides=False)) if text]
+        found = [text for text in (_starts(facts), _findings(alone, "Findings")) if text]
         return [incidents.why_not or "", *found] if known else found
     parts = [
         _incidents(incidents),
         _stalls(facts, incidents),
         _starts(facts),
-        _findings(alone, besides=bool(incidents.n)),
+        _findings(_graver(incidents, findings), "Findings that belong to incidents"),
+        _findings(alone, "Besides, findings" if incidents.n else "Findings"),
     ]
     kept = [text for text in parts if text]
     if _is_calm(facts, incidents, alone):
@@ -194,14 +197,26 @@ def _start(row: StartupRow, facts: Facts) -> str:
     return f"{safe(facts.name(row.client_instance_id))}{row.failed_words}{where}"
 
 
-def _findings(alone: list[Finding], *, besides: bool) -> str:
-    """Returns the sentence about findings above severity info that belong to no incident."""
-    if not alone:
+def _alone(findings: tuple[Finding, ...]) -> list[Finding]:
+    """Returns the findings above severity info that belong to no incident."""
+    return [finding for finding in findings if finding.incident_id is None and finding.severity != INFO]
+
+
+def _graver(incidents: Incidents, findings: tuple[Finding, ...]) -> list[Finding]:
+    """Returns the findings of incidents that are more severe than any incident: the verdict is theirs."""
+    if not incidents.n or incidents.by_severity.get(ERROR):
+        return []
+    return [finding for finding in findings if finding.incident_id is not None and finding.severity == ERROR]
+
+
+def _findings(findings: list[Finding], which: str) -> str:
+    """Returns the sentence about findings above severity info; which: the words for them."""
+    if not findings:
         return ""
-    counts = Counter(finding.severity for finding in alone)
+    counts = Counter(finding.severity for finding in findings)
     how_many = " and ".join(count(counts[severity], severity) for severity in (ERROR, WARNING) if counts[severity])
-    rules = list_of(list(dict.fromkeys(safe(finding.rule) for finding in alone)), NAMED)
-    return f"{'Besides, findings' if besides else 'Findings'}: {how_many} ({rules})."
+    rules = list_of(list(dict.fromkeys(safe(finding.rule) for finding in findings)), NAMED)
+    return f"{which}: {how_many} ({rules})."
 
 
 def with_failures(headline: Headline, failed: tuple[FailedPartRow, ...]) -> Headline:

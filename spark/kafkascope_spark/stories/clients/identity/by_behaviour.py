@@ -184,6 +184,7 @@ def _may_be_one(host: InstanceCandidate, candidate: InstanceCandidate) -> bool:
         or candidate.lacks_bootstrap
         or candidate.reads_on_behalf_of(host)
         or host.is_given_up_beside(candidate)
+        or candidate.goes_on_with_lookup_of(host)
     ):
         return True
     mine, others = host.final_end, candidate.final_end

@@ -115,6 +115,14 @@ class InstanceCandidate:
         unsought = {name: at for name, at in self.coordinated.items() if at < self.sought.get(name, at + 1)}
         return any(name in host.sought and host.sought[name] <= at for name, at in unsought.items())
 
+    def goes_on_with_lookup_of(self, host: "InstanceCandidate") -> bool:
+        """Whether the host did nothing but look up the coordinator of a group or transactional id, was open when this
+        candidate began, and was closed by its client before this candidate used that id: librdkafka closes its
+        bootstrap connection when it has connected to the addresses in the Metadata response."""
+        if host.did_work or not host.all_closed or not host.begin_ns <= self.begin_ns <= host.last_ns:
+            return False
+        return any(at >= host.last_ns for name, at in self.coordinated.items() if name in host.sought)
+
     def is_bootstrap_beside(self, connection: Connection) -> bool:
         """Whether this is one connection that requested Metadata alone, and was open when the other one began, which
         requests ApiVersions: aiokafka opens its second connection before it closes its first."""
@@ -123,15 +131,16 @@ class InstanceCandidate:
         return connection.begin_ns <= self.last_ns and api_keys.API_VERSIONS in connection.apis
 
     def is_given_up_beside(self, other: "InstanceCandidate") -> bool:
-        """Whether this candidate did the handshake alone, and was closed together with a bootstrap connection of the
-        other one: librdkafka connects to the next bootstrap server if the first ones do not respond at once, and closes
-        all of them when it has the addresses of the brokers."""
+        """Whether this candidate did the handshake alone while the other one was at a bootstrap server, and was closed
+        together with that connection, or before the next one of the other: librdkafka connects to the next bootstrap
+        server if the first ones do not respond at once, and closes all of them when it has the addresses of the
+        brokers."""
         if not self.all_closed or not self.apis <= api_keys.HANDSHAKE_APIS:
             return False
-        return any(
-            closed_by_client(c) and c.apis <= BOOTSTRAP_APIS and abs(end_of(c) - self.last_ns) <= TOGETHER_NS
-            for c in other.connections
-        )
+        at_once = [c for c in other.connections if c.begin_ns <= self.last_ns and end_of(c) >= self.begin_ns]
+        if not any(closed_by_client(c) and c.apis <= BOOTSTRAP_APIS for c in at_once):
+            return False
+        return len(at_once) == 1 or any(abs(end_of(c) - self.last_ns) <= TOGETHER_NS for c in at_once)
 
     def is_coordinator_connection_of(self, other: "InstanceCandidate") -> bool:
         """Whether this candidate has a member's requests and no Fetch, and the other has Fetch, the FindCoordinator of

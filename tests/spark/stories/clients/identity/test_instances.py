@@ -269,6 +269,22 @@ def test_a_member_that_never_fetches_and_who_fetches_without_being_one_are_one_c
     assert len(names([boot, coordinator, fetch])) == 2, "each is a member of its own"
 
 
+def test_a_bootstrap_connection_that_is_closed_when_the_next_ones_are_open_is_no_client_of_its_own(
+    connection: Make,
+) -> None:
+    """As recorded of a librdkafka consumer: the next connection is opened 5 ms before the first one is closed, and
+    another one looks up the coordinator once more."""
+    boot = connection("boot", 0, 26, apis={METADATA, FIND_COORDINATOR}, first_api=METADATA, **LIBRDKAFKA)
+    boot.sought = {("group", "g"): 20 * MS}
+    member = connection("member", 21, 9_000, apis={METADATA, JOIN_GROUP, HEARTBEAT}, first_api=METADATA, **LIBRDKAFKA)
+    member.groups = {"g": 60 * MS}
+    reads = connection("reads", 47, 9_000, apis={METADATA, FETCH, FIND_COORDINATOR}, first_api=METADATA, **LIBRDKAFKA)
+    reads.sought = {("group", "g"): 50 * MS}
+    assert names([boot, member, reads]) == {frozenset({"boot", "member", "reads"})}
+    member.groups = {"other": 60 * MS}
+    assert frozenset({"boot"}) in names([boot, member, reads]), "it looked up the coordinator of another group"
+
+
 def test_a_member_that_looked_for_its_coordinator_only_later_had_found_it_on_another_connection(
     connection: Make,
 ) -> None:
@@ -408,17 +424,21 @@ def test_the_last_request_of_an_idle_client_is_no_copy(connection: Make) -> None
     assert silent(connection, "closed", 5_900, ids, 39_600, close_kind="fin_client").left_in_buffer is None
 
 
-@pytest.mark.parametrize(("until", "one"), [(123, True), (180, False)])
+@pytest.mark.parametrize(
+    ("since", "until", "next_at", "one"),
+    [(115, 123, 223, True), (115, 123, 126, True), (60, 100, 223, True), (115, 180, 126, False)],
+)
 def test_bootstrap_servers_that_did_not_respond_at_once_are_given_up_together(
-    connection: Make, until: int, one: bool
+    connection: Make, since: int, until: int, next_at: int, one: bool
 ) -> None:
-    """Recorded of librdkafka on a loaded machine: the third bootstrap server told it the brokers."""
+    """Recorded of librdkafka on a loaded machine: the third bootstrap server told it the brokers. Its client closes all
+    three connections within some milliseconds, or before it opens the next one."""
     handshake = {"apis": {API_VERSIONS}, **LIBRDKAFKA}
     first = connection("first", 10, 130, server="10.0.0.1:9092", **handshake)
     second = connection("second", 62, 130, server="10.0.0.2:9092", node_id=2, **handshake)
-    third = connection("third", 115, until, server="10.0.0.3:9092", node_id=3, first_api=METADATA, **LIBRDKAFKA)
+    third = connection("third", since, until, server="10.0.0.3:9092", node_id=3, first_api=METADATA, **LIBRDKAFKA)
     third.apis = {API_VERSIONS, METADATA, FIND_COORDINATOR}
     works = {"apis": {API_VERSIONS, FETCH}, "fetch_span": (230 * MS, 50_000 * MS), **LIBRDKAFKA}
-    fetches = connection("fetches", 223, 53_602, server="10.0.0.3:9092", node_id=3, **works)
+    fetches = connection("fetches", next_at, 53_602, server="10.0.0.3:9092", node_id=3, **works)
     found = names([first, second, third, fetches])
     assert (frozenset(["first", "second", "third", "fetches"]) in found) is one
