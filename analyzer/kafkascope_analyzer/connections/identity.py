@@ -22,6 +22,8 @@ _V4_MAPPED = 0xFFFF
 _COMMUNITY_VERSION = b"1:"
 _SHA1_BYTES, _SHA1_BASE64 = 20, 28
 _ID_HEX_DIGITS = 16
+_MOST_DIGITS = 19
+"""Digits of the largest number of a request, which has 63 bits."""
 CONNECTION_ID = np.dtype(f"S{_ID_HEX_DIGITS}")
 """A connection id has 64 bits: among a billion connections the chance of a collision is 3 %, among a million it is 3 in
 100 million."""
@@ -155,11 +157,14 @@ def _write_request_ids(
     out: NDArray[np.uint8],
 ) -> int:
     """Writes the texts one after the other and the end of each; returns their total length. ids: the connection ids,
-    one after the other. Rows of one request often follow each other: its digits are computed for the first."""
-    at = 0
+    one after the other. Rows of one request often follow each other: its digits are computed for the first.
+    (Slices of constant length are copied at once, and unsigned numbers are divided in half the time.)"""
+    at, ten = 0, np.uint64(10)
     for i in range(len(conn)):
+        first = conn[i] * _ID_HEX_DIGITS
+        source, target = ids[first : first + _ID_HEX_DIGITS], out[at : at + _ID_HEX_DIGITS]
         for k in range(_ID_HEX_DIGITS):
-            out[at + k] = ids[conn[i] * _ID_HEX_DIGITS + k]
+            target[k] = source[k]
         if i > 0 and conn[i] == conn[i - 1] and numbers[i] == numbers[i - 1]:
             n_bytes = at - ends[i - 1]
             for k in range(_ID_HEX_DIGITS, n_bytes):
@@ -175,13 +180,14 @@ def _write_request_ids(
             out[at] = 114  # "r"
             at += 1
             value = -1 - value
-        n_digits, rest = 1, value // 10
-        while rest > 0:
+        rest, n_digits, above = np.uint64(value), 1, ten
+        while n_digits < _MOST_DIGITS and above <= rest:
             n_digits += 1
-            rest //= 10
+            above *= ten
         for k in range(n_digits):
-            out[at + n_digits - 1 - k] = 48 + value % 10
-            value //= 10
+            higher = rest // ten
+            out[at + n_digits - 1 - k] = 48 + (rest - higher * ten)
+            rest = higher
         at += n_digits
         ends[i + 1] = at
     return at

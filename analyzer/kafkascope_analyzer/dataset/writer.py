@@ -221,9 +221,13 @@ class _DayFile:
 
 def _sorted(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     """Returns the rows sorted by these columns. A column of nulls is left unsorted: its fields share one buffer, of
-    which each would get a copy; rows of `events` have one struct, and two dozen columns of nulls."""
+    which each would get a copy; rows of `events` have one struct, and two dozen columns of nulls. That the order is
+    within the table need not be checked, which takes a fifth of the time."""
     order = pc.sort_indices(table, [(name, "ascending") for name in by])
-    columns = [column if column.null_count == len(column) else column.take(order) for column in table.columns]
+    columns = [
+        column if column.null_count == len(column) else pc.take(column, order, boundscheck=False)
+        for column in table.columns
+    ]
     return pa.table(columns, schema=table.schema)
 
 

@@ -6,6 +6,7 @@ ones as one Arrow table, numbered by row, and returns exchanges when their fate 
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_parsers.tcp.streams import Streams
@@ -127,8 +128,8 @@ class OpenRequests:
         return np.asarray(self._rows["conn"].to_numpy(), np.int64)
 
     def _settled(self, rows: NDArray[np.int64], response_of: NDArray[np.int64], responses: pa.Table) -> pa.Table:
-        requests = self._rows.take(pa.array(rows))
-        found = responses.take(pa.array(response_of, mask=response_of < 0))
+        requests = pc.take(self._rows, pa.array(rows), boundscheck=False)
+        found = pc.take(responses, pa.array(response_of, mask=response_of < 0), boundscheck=False)
         decoded, both_decoded = _bools(requests["decoded"]), _bools(found["answer_decoded"])
         both_decoded &= decoded
         without = np.where(_bools(requests["response_lost"]), NOT_CAPTURED, UNANSWERED)

@@ -54,6 +54,16 @@ def test_request_ids_tell_requests_from_responses_alone():
     assert request_ids(ids, np.zeros(0, np.int64), np.zeros(0, np.int64)).to_pylist() == []
 
 
+def test_numbers_of_all_lengths_are_written_as_python_writes_them():
+    ends = [10**n for n in range(19)] + [2**63 - 1]
+    numbers = np.array([0, *ends, *(end - 1 for end in ends)], np.int64)
+    expected = [f"{'a' * 16}-{number}" for number in numbers.tolist()]
+    result = request_ids(pa.array(["a" * 16]), np.zeros(len(numbers), np.int64), numbers)
+    assert result.to_pylist() == expected
+    result = request_ids(pa.array(["a" * 16]), np.zeros(len(numbers), np.int64), -1 - numbers)
+    assert result.to_pylist() == [text.replace("-", "-r") for text in expected]
+
+
 def test_rows_of_one_request_have_the_same_id():
     """Ids of the connections are those of a slice, as of some rows of a table."""
     texts = ["f" * 16, "0123456789abcdef", "fedcba9876543210"]
