@@ -44,6 +44,11 @@ BROKER_HEARTBEAT_REQUESTS = _messages(
 BROKER_HEARTBEAT_RESPONSES = _messages(
     "broker_heartbeat_responses", "BrokerHeartbeat/response", is_fenced=pa.bool_(), is_caught_up=pa.bool_()
 )
+LIST_OFFSETS_REQUESTS = _messages(
+    "list_offsets_requests",
+    "ListOffsets/request",
+    topics=_list_of(name=_TEXT, partitions=_list_of(partition_index=_LONG, timestamp=_LONG)),
+)
 MESSAGES = (
     BROKER_HEARTBEAT_REQUESTS,
     BROKER_HEARTBEAT_RESPONSES,
@@ -71,11 +76,7 @@ MESSAGES = (
         rebalance_timeout_ms=_LONG,
     ),
     _messages("share_fetch_responses", "ShareFetch/response", acquisition_lock_timeout_ms=_LONG),
-    _messages(
-        "list_offsets_requests",
-        "ListOffsets/request",
-        topics=_list_of(name=_TEXT, partitions=_list_of(partition_index=_LONG, timestamp=_LONG)),
-    ),
+    LIST_OFFSETS_REQUESTS,
 )
 """The messages that queries select from, each with its request id, connection and time."""
 

@@ -14,6 +14,15 @@ ASKED_AGAIN = 10
 ASKED_AGAIN_MS = 10_000
 """Longest mean pause between them: a client without problems repeats them after minutes (metadata.max.age.ms, 5
 min)."""
+LOOKUPS_MS = 10_000
+"""A start that works is over by then, as is the back-off of a client after an error."""
+LOOKUP_BACKOFF_MS = 1_000
+"""retry.backoff.max.ms (1 s): a client that has nothing to do refreshes its Metadata after minutes, kafka-go every six
+seconds."""
+LOOKUPS_OF_TOOL_MS = 500
+"""Probes and exporters of metrics ask for Metadata every second or less often."""
+STAYS_AWAY_MS = 20_000
+"""Twice reconnect.backoff.max.ms of librdkafka (10 s), the longest pause of a client before it tries again."""
 SLOW_START_MS = 10_000
 """A start that takes this long has met a timeout: connecting alone may take as long
 (socket.connection.setup.timeout.ms, 10 s); a sound start takes one to four seconds with the group's initial delay
@@ -182,6 +191,11 @@ LARGE_METADATA_APART_S = 30
 """Clients refresh Metadata every five minutes (metadata.max.age.ms), and exporters are asked every 15 s to a minute."""
 HANDSHAKE_PATIENCE_MS = 500
 """Clients wait a second or longer for a connection; one that closes sooner no longer needs it."""
+HALF_CLOSED, HALF_CLOSED_MS = 2, 20_000
+"""Clients close a connection as soon as they read the server's FIN: Java at its next poll, others when they use the
+connection next."""
+FIN_REPEATED_MS = 200
+"""Shortest retransmission timeout of Linux (TCP_RTO_MIN)."""
 CLOSED_WINDOWS, CLOSED_WINDOW_MS, CLOSED_WINDOW_SHARE = 10, 5_000, 0.2
 """A client reads late where its receive window was closed so often, for so long in all, and for this share of the time:
 a single large response may close it for a moment."""

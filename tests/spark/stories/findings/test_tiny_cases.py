@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.spark.stories.findings.reported_cases import REPORTED_CASES, REPORTED_SENTENCES
+from tests.spark.stories.findings.reported_cases import REPORTED_CASES, REPORTED_SENTENCES, partitions_of
 
 pytestmark = pytest.mark.spark
 
@@ -88,6 +88,112 @@ def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
         {"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": int((2 + i * every_s) * S), "api_name": api}
         for i in range(n)
     ]
+
+
+def looks_up(api: str, *, kind: str, worked: bool = False, every_s: float = 1, n: int = 12) -> dict[str, Any]:
+    """A client that repeats a look-up. worked: it had fetched records before. FindCoordinator returns a node to which
+    it cannot connect."""
+    own = {"conn_id": "c1", "api_name": api}
+    requests = [{**own, "request_id": f"c1-{i + 1}", "ts_ns": int((3 + i * every_s) * S)} for i in range(n)]
+    if worked:
+        requests.append({**own, "request_id": "c1-0", "ts_ns": 2 * S, "api_name": "Fetch", "api_key": 1})
+    connections = [{"conn_id": "c1"}]
+    topology = []
+    if api == "FindCoordinator":
+        at = {"host": "10.0.0.6", "port": 9092, "node_id": 6, "coordinator_key": "g"}
+        topology.append({**at, "kind": "coordinator", "conn_id": "c1", "request_id": "c1-1", "ts_ns": 4 * S})
+        none = {"close_kind": "unanswered", "synack_ns": None, "server_bytes": 0, "client_bytes": 0, "n_requests": 0}
+        connections.append({**none, "conn_id": "c9", "server_ip": "10.0.0.6", "node_id": 6, "first_ns": 5 * S})
+    client = {**ONE, "kind": kind}
+    return {"clients": [client], "connections": connections, "requests": requests, "topology": topology}
+
+
+def stops(*, error: int = 0, sent_again_s: int | None = None, alive_s: int = 40, tries: bool = False) -> dict[str, Any]:
+    """A producer whose Produce at 5 s fails, and whose connection ends at 8 s; it asks for Metadata elsewhere each
+    second until alive_s. error: error code of the response; without one there is no response. sent_again_s: when it
+    sends a later batch."""
+    own = {"conn_id": "c1", "api_name": "Produce", "api_key": 0}
+    place = {"conn_id": "c1", "api_key": 0, "topic": "stops", "partition": 0}
+    failed = {"status": "ok", "n_errors": 1, "error_code": error, "response_ns": 6 * S} if error else {}
+    requests = [{**own, "request_id": "c1-1", "ts_ns": 5 * S, "status": "unanswered", **failed}]
+    rows = [{**place, "request_id": "c1-1", "ts_ns": 5 * S, "direction": "request", "n_records": 3}]
+    if error:
+        named = {"error_code": error, "error_name": "NOT_ENOUGH_REPLICAS"}
+        rows.append({**place, **named, "request_id": "c1-1", "ts_ns": 6 * S, "direction": "response"})
+    if sent_again_s is not None:
+        requests.append({**own, "request_id": "c1-2", "ts_ns": sent_again_s * S})
+        rows.append({**place, "request_id": "c1-2", "ts_ns": sent_again_s * S, "direction": "request", "n_records": 3})
+    asked = {"conn_id": "c2", "api_name": "Metadata"}
+    requests += [{**asked, "request_id": f"c2-{i}", "ts_ns": i * S} for i in range(2, alive_s + 1, 7)]
+    ended = {"conn_id": "c1", "close_kind": "rst_client", "close_ns": 8 * S}
+    connections = [ended, {"conn_id": "c2", "server_ip": "10.0.0.2", "node_id": 2, "last_ns": alive_s * S}]
+    if tries:
+        none = {"close_kind": "refused", "synack_ns": None, "client_bytes": 0, "server_bytes": 0, "n_requests": 0}
+        connections.append({**none, "conn_id": "c3", "first_ns": 20 * S})
+    client = {**ONE, "kind": "producer", "conn_ids": ["c1", "c2"], "last_ns": alive_s * S}
+    return {"clients": [client], "connections": connections, "requests": requests, "partitions": rows}
+
+
+def latest(offset: int, *, timestamp: int = -1, then: int = 41) -> dict[str, Any]:
+    """A consumer that looks up an end of a log, which a Fetch response reported as 40 before. offset: what it is told;
+    then: the end in the next Fetch response."""
+    topic = f"ends-{then}"
+    place = {"topic": topic, "partition": 0, "error_code": 0, "direction": "response"}
+    asked = [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": timestamp}]}]
+    times = {"c2-1": 2, "c1-1": 5, "c1-2": 6}
+    apis = {"c2-1": ("Fetch", 1), "c1-1": ("ListOffsets", 2), "c1-2": ("Fetch", 1)}
+    found: dict[str, dict[str, Any]] = {
+        "c2-1": {"high_watermark": 40, "n_records": 1},
+        "c1-1": {"partition_offset": offset},
+        "c1-2": {"high_watermark": then, "n_records": 1},
+    }
+    rows, requests = [], []
+    for request_id, at in times.items():
+        own = {"request_id": request_id, "conn_id": request_id[:2], "ts_ns": at * S}
+        name, key = apis[request_id]
+        requests.append({**own, "api_name": name, "api_key": key, "response_ns": at * S + MS})
+        rows.append({**own, **place, "api_key": key, **found[request_id]})
+        rows.append({**own, **place, "api_key": key, "direction": "request", "error_code": None})
+    messages = [{"request_id": "c1-1", "conn_id": "c1", "ts_ns": 5 * S, "topics": asked}]
+    return {
+        "clients": [ONE, TWO],
+        "connections": [{"conn_id": "c1"}, {"conn_id": "c2"}],
+        "requests": requests,
+        "partitions": rows,
+        "messages/ListOffsets/request": messages,
+    }
+
+
+def fetches_nothing(group: str, *, last_s: int = 60, conn_id: str | None = None) -> dict[str, Any]:
+    """A member of a group that has a partition, to which records are written, and that fetches nothing. last_s: when
+    its last segment was seen; conn_id: a connection of its host, on which the partition is fetched once."""
+    rows = partitions_of(group, 3)
+    if conn_id is not None:
+        fetch = {"conn_id": conn_id, "request_id": f"{conn_id}-1", "ts_ns": 6 * S, "api_key": 1}
+        rows["requests"] = [{**fetch, "api_name": "Fetch"}]
+        rows["partitions"] = [*rows["partitions"], {**fetch, "topic": group, "partition": 2, "direction": "request"}]
+    rows["connections"] = [{"conn_id": "c1"}, {"conn_id": "c3"}]
+    rows["clients"] = [{**row, "last_ns": last_s * S} for row in rows["clients"]]
+    return rows
+
+
+def half_closed(n: int, *, client_fin: bool = False, repeated_ms: int = 0) -> dict[str, Any]:
+    """A client with n connections that the server ends at 10 s, in a capture that goes on. repeated_ms: how long the
+    server repeats its FIN."""
+    names = [f"c{50 + i}" for i in range(n)]
+    own = {"close_kind": "fin_server", "close_ns": 10 * S, "last_ns": 10 * S + MS + repeated_ms * MS}
+    sides = ("server", "client") if client_fin else ("server",)
+    events = [
+        {"conn_id": name, "side": side, "event": "fin", "ts_ns": 10 * S + k}
+        for name in names
+        for k, side in enumerate(sides)
+    ]
+    return {
+        "clients": [{**ONE, "kind": "producer", "conn_ids": names}],
+        "connections": [{**own, "conn_id": name} for name in names],
+        "tcp_events": events,
+        "captures": [{}],
+    }
 
 
 def answered(packet_no: int, *, late: bool = False) -> dict[str, Any]:
@@ -367,7 +473,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
             "connections": [
                 {"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 13, "n_errors": 1}
             ],
-            "requests": [*asks(12, every_s=1), {**asks(1, 1, "JoinGroup")[0], "request_id": "c1-99"}],
+            "requests": [*asks(12, every_s=1), {**asks(1, 1, "JoinGroup")[0], "request_id": "c1-99", "ts_ns": 20 * S}],
         },
         set(),
     ),
@@ -513,18 +619,44 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "goes to work": (
         {
             "clients": [ONE],
-            "connections": [
-                {
-                    "conn_id": "c1",
-                    "roles": ["bootstrap", "partition_leader"],
-                    "primary_role": "bootstrap",
-                    "n_requests": 12,
-                }
-            ],
-            "requests": asks(12, every_s=1),
+            "connections": [{"conn_id": "c1"}],
+            "requests": [*asks(12, every_s=1), {**asks(1, 1, "Fetch")[0], "request_id": "c1-99", "ts_ns": 20 * S}],
         },
         set(),
     ),
+    "looks for a coordinator that nobody can reach": (looks_up("FindCoordinator", kind="consumer"), {"bootstrap_only"}),
+    "looks up offsets after it worked": (looks_up("OffsetFetch", kind="consumer", worked=True), {"bootstrap_only"}),
+    "asks for Metadata every six seconds after it worked": (
+        looks_up("Metadata", kind="producer", worked=True, every_s=6),
+        set(),
+    ),
+    "asks for Metadata all the time after it worked": (
+        looks_up("Metadata", kind="producer", worked=True, every_s=0.9, n=14),
+        {"bootstrap_only"},
+    ),
+    "a tool that asks for Metadata ten times a second": (
+        looks_up("Metadata", kind="unknown", every_s=0.1, n=120),
+        {"bootstrap_only"},
+    ),
+    "a probe": (looks_up("Metadata", kind="unknown", every_s=1), set()),
+    "an exporter of offsets": (looks_up("ListOffsets", kind="admin"), set()),
+    "a producer that stops": (stops(), {"producer_stopped"}),
+    "a producer that stops after an error": (stops(error=19), {"producer_stopped"}),
+    "a producer that goes on": (stops(sent_again_s=9), set()),
+    "a producer that ends": (stops(alive_s=12), set()),
+    "a producer that cannot connect": (stops(tries=True), set()),
+    "the latest offset is lower than the log": (latest(0), {"latest_too_low"}),
+    "the latest offset is the end": (latest(40), set()),
+    "the earliest offset": (latest(0, timestamp=-2), set()),
+    "the latest offset of a new log": (latest(0, then=3), set()),
+    "a member that fetches nothing": (fetches_nothing("idle"), {"unread_assignment"}),
+    "a member that ends soon": (fetches_nothing("soon", last_s=20), set()),
+    "a member whose host fetches": (fetches_nothing("host", conn_id="c3"), set()),
+    "a member that fetched once": (fetches_nothing("once", conn_id="c1"), set()),
+    "connections that stay half closed": (half_closed(2), {"left_half_closed"}),
+    "one connection that stays half closed": (half_closed(1), set()),
+    "connections that the client closes": (half_closed(2, client_fin=True), set()),
+    "connections of a host that is gone": (half_closed(2, repeated_ms=900), set()),
     "answered out of order": (
         {
             "clients": [ONE],

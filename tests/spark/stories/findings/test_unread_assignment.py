@@ -28,7 +28,7 @@ def may_be_unread(**other: Any) -> bool:
     }
     types = {"end_ns": pa.int64(), "partition": pa.int32(), LAST: pa.int64(), "members": MEMBERS}
     types["conn_ids"] = pa.list_(pa.string())
-    (detector,) = RULE.detectors
+    detector = RULE.detectors[0]
     assert detector.candidates is not None
     columns = detector.candidates.columns
     tables = {

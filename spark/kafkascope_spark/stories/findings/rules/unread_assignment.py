@@ -11,12 +11,15 @@ from kafkascope_spark.stories.findings.candidates import Candidates, Tables, wit
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, largest, longer_than
 from kafkascope_spark.stories.findings.read import Groups, Read, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
+from kafkascope_spark.stories.findings.shared_queries import USAGE
+from kafkascope_spark.stories.findings.sql import literals
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
 from kafkascope_spark.stories.tables import CLIENTS, REBALANCES
 
 _PLACE = "concat(topic, '-', partition) as place"
 _ACCEPTED = Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response", error_code=0)
 _FETCHED = Where(PARTITIONS, api_key=api_keys.FETCH)
+READ_APIS = (api_keys.FETCH, api_keys.SHARE_FETCH)
 _LAST = largest("ts_ns")
 _READS: dict[str, Read] = {
     "settled": Where(REBALANCES, end_ns=NOT_NULL, members=longer_than(0)),
@@ -25,16 +28,18 @@ _READS: dict[str, Read] = {
     "fetched_places": Groups(_FETCHED, per=("conn_id", "topic", "partition"), having=_LAST >= 0),
     "owners": Where(CLIENTS, conn_ids=longer_than(0)),
 }
-# One finding per client and group: the partitions of its last assignment that it never fetched, although it fetched
-# others and records were accepted there.
-_QUERY = f"""
-with latest as (
+_LAST_ASSIGNMENTS = """
+latest as (
     select group_id, max_by(struct(end_ns, members), struct(end_ns, rebalance_id)) as at
     from settled group by group_id
 ), assigned as (
     select group_id, at.end_ns as since_ns, client_instance_id, explode(assigned) as place
     from (select group_id, at, inline(at.members) from latest)
-), fetched as (
+)"""
+# One finding per client and group: the partitions of its last assignment that it never fetched, although it fetched
+# others and records were accepted there.
+_QUERY = f"""
+with {_LAST_ASSIGNMENTS}, fetched as (
     select client_instance_id, {_PLACE}, max(ts_ns) as last_ns
     from partitions join connection_clients using (conn_id) where api_key = {api_keys.FETCH} group by all
 ), reading as (
@@ -50,6 +55,45 @@ join written w on w.place = a.place and w.last_ns - a.since_ns >= {limit.UNREAD_
 left anti join fetched f on f.client_instance_id = a.client_instance_id and f.place = a.place
 where r.last_ns - a.since_ns >= {limit.UNREAD_MS}000000L
 group by a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_name"""
+
+
+# One finding per client and group: a member that fetches nothing at all, and stays in the group. Fetch requests of the
+# same host for the partition may be its own, where clients could not be told apart.
+_FETCHES_NOTHING = f"""
+with {_LAST_ASSIGNMENTS}, readers as (
+    select distinct client_instance_id from used join connection_clients using (conn_id)
+    where api_key in {literals(READ_APIS)}
+), fetched as (
+    select distinct client_ip, {_PLACE}
+    from partitions join (select conn_id, client_ip from connections) using (conn_id)
+    where api_key in {literals(READ_APIS)}
+), written as (
+    select {_PLACE}, count(*) as n_batches, max(ts_ns) as last_ns from accepted group by all
+)
+select a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_name, min(a.since_ns) as first_ns,
+    max(c.last_ns) as last_ns, sum(w.n_batches) as n, array_sort(collect_set(a.place)) as places,
+    cast(null as array<string>) as evidence, max(c.conn_ids) as conn_ids
+from assigned a join owners c using (client_instance_id)
+    join written w on w.place = a.place and w.last_ns - a.since_ns >= {limit.UNREAD_MS}000000L
+    left anti join readers r on r.client_instance_id = a.client_instance_id
+    left anti join fetched f on f.client_ip = c.client_ip and f.place = a.place
+where c.last_ns - a.since_ns >= {limit.UNREAD_MS}000000L
+group by a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_name"""
+
+
+def _some_fetch_nothing(tables: Tables) -> bool:
+    """Whether a member was in its group for long without a Fetch, and records were written to its partitions."""
+    readers = pc.is_in(tables["used"]["api_key"], pa.array(READ_APIS, tables["used"]["api_key"].type))
+    reading = with_client(tables["used"].filter(readers), tables["owners"])
+    owners = tables["owners"].select(["client_instance_id", "last_ns"])
+    rows = _assigned(tables["settled"]).join(owners, "client_instance_id", join_type="inner", use_threads=False)
+    written = _by_place(tables["written_places"], "written_ns")
+    rows = rows.join(written, "place", join_type="inner", use_threads=False)
+    for last in ("written_ns", "last_ns"):
+        waited_ns = pc.subtract(rows[last], rows["since_ns"])
+        rows = rows.filter(pc.greater_equal(waited_ns, limit.UNREAD_MS * 1_000_000))
+    idle = rows.join(reading.select(["client_instance_id"]), "client_instance_id", join_type="left anti")
+    return bool(idle.num_rows > 0)
 
 
 def _some_are_unread(tables: Tables) -> bool:
@@ -102,6 +146,15 @@ def _sentence(f: Facts) -> str:
     )
 
 
+def _sentence_without_fetch(f: Facts) -> str:
+    one = len(f.places) == 1
+    return (
+        f"{listed(f.places)} {'is' if one else 'are'} assigned to {client(f.client_id, f.client_ip)} in group "
+        f"{f.group_id} since {f.begin(f.first_ns)}, which stayed in the group for {duration(f.last_ns - f.first_ns)} "
+        f"and sent no Fetch at all, while {counted(f.n, 'batch', 'batches')} were written there"
+    )
+
+
 def _advice(f: Facts) -> str:
     return (
         f"Look at whether the application of {client(f.client_id, f.client_ip)} has paused {listed(f.places)}, or "
@@ -117,8 +170,8 @@ RULE = Rule(
     meaning="Nobody else in the group reads a partition that is assigned. Lag grows there alone, while the member "
     "looks well: it heartbeats, and reads its other partitions.",
     looks_at="Partitions of a member's last assignment that no Fetch of its connections names, for "
-    f"{limit.UNREAD_MS // 1000} s or longer in which it fetched others, while brokers accepted records for them. A "
-    "Fetch in a session names a partition when it is added.",
+    f"{limit.UNREAD_MS // 1000} s or longer in which it fetched others, or stayed in the group and sent no Fetch at "
+    "all, while brokers accepted records for them. A Fetch in a session names a partition when it is added.",
     advice="Look at whether the application paused the partition; else restart the member, and upgrade its library.",
     sources=("KIP-227", "org.apache.kafka.clients.consumer.internals.SubscriptionState"),
     detectors=(
@@ -138,6 +191,30 @@ RULE = Rule(
             sentence=_sentence,
             advice=_advice,
         ),
+        Detector(
+            reads={
+                "settled": _READS["settled"],
+                "accepted": _ACCEPTED,
+                "written_places": _READS["written_places"],
+                "owners": Where(CLIENTS, conn_ids=longer_than(0), kind="consumer"),
+                "used": Where(USAGE, is_replica=False),
+            },
+            candidates=Candidates(
+                {
+                    "settled": ("group_id", "end_ns", "rebalance_id", "members"),
+                    "written_places": ("topic", "partition", str(_LAST)),
+                    "owners": ("client_instance_id", "conn_ids", "last_ns"),
+                    "used": ("conn_id", "api_key"),
+                },
+                _some_fetch_nothing,
+            ),
+            query=_FETCHES_NOTHING,
+            subject=lambda f: listed(f.places),
+            sentence=_sentence_without_fetch,
+            advice=_advice,
+        ),
     ),
-    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"client", "member"}),
+    follows=Follows(
+        kinds=BROKER_FAILURES | MOVES | {"client", "member", "slow_consumer", "not_fetched", "unexplained"}
+    ),
 )
