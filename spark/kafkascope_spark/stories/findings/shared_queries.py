@@ -81,6 +81,8 @@ MESSAGES = (
 """The messages that queries select from, each with its request id, connection and time."""
 
 USAGE = Events("usage")
+USED = Where(USAGE, is_replica=False)
+"""Usage of connections by clients, and not by brokers for replication."""
 EVENTS_BY_NAME = {USAGE.kind: USAGE}
 """Events that queries select from, by kind."""
 

@@ -196,6 +196,29 @@ def half_closed(n: int, *, client_fin: bool = False, repeated_ms: int = 0) -> di
     }
 
 
+def sent_again(*, after_later: bool, producer_id: int | None = None) -> dict[str, Any]:
+    """A producer that sends two batches, of which the first is refused and sent again. after_later: the second was
+    accepted meanwhile; if not, it is sent after the first was accepted."""
+    second_at, offset, base = (2, 10, 11) if after_later else (8, 11, 10)
+    sent = [("c1-1", 1, 100, None), ("c1-2", second_at, 200, offset), ("c1-3", 5, 100, base)]
+    place = {"conn_id": "c1", "api_key": 0, "topic": "again", "partition": 0}
+    rows, requests = [], []
+    for request_id, at, created, accepted in sent:
+        own = {"request_id": request_id, "ts_ns": at * S}
+        times = {"first_timestamp_ms": created, "max_timestamp_ms": created, "n_records": 1, "producer_id": producer_id}
+        answer = {"error_code": 0, "partition_offset": accepted}
+        if accepted is None:
+            answer = {"error_code": 6, "error_name": "NOT_LEADER_OR_FOLLOWER", "partition_offset": -1}
+        rows += [{**place, **own, **times, "direction": "request"}, {**place, **own, **answer, "direction": "response"}]
+        asked = {"conn_id": "c1", "api_name": "Produce", "api_key": 0, "response_ns": at * S + MS}
+        requests.append({**own, **asked, "n_errors": int(accepted is None), "error_code": answer["error_code"]})
+    refused = {"request_id": "c1-1", "conn_id": "c1", "ts_ns": S, "api_key": 0, "error_code": 6}
+    refused |= {"error_name": "NOT_LEADER_OR_FOLLOWER", "topic": "again", "partition": 0}
+    client = {**ONE, "kind": "producer"}
+    tables = {"clients": [client], "connections": [{"conn_id": "c1"}], "requests": requests}
+    return {**tables, "partitions": rows, "errors": [refused]}
+
+
 def answered(packet_no: int, *, late: bool = False) -> dict[str, Any]:
     """What a request's row has of its response; late: that to a later request came first."""
     return {"response_packet_no": packet_no, "response_ns": 20 * S + packet_no, "out_of_order": late, "capture_id": 0}
@@ -657,6 +680,9 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "one connection that stays half closed": (half_closed(1), set()),
     "connections that the client closes": (half_closed(2, client_fin=True), set()),
     "connections of a host that is gone": (half_closed(2, repeated_ms=900), set()),
+    "a refused batch comes after later ones": (sent_again(after_later=True), {"written_out_of_order"}),
+    "a refused batch comes before later ones": (sent_again(after_later=False), set()),
+    "a refused batch of an idempotent producer": (sent_again(after_later=True, producer_id=7), set()),
     "answered out of order": (
         {
             "clients": [ONE],

@@ -7,7 +7,7 @@ from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
-from kafkascope_spark.stories.findings.shared_queries import CLIENT, USAGE
+from kafkascope_spark.stories.findings.shared_queries import CLIENT, USED
 from kafkascope_spark.stories.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, listed, node, times
 from kafkascope_spark.stories.incidents.kinds import names_of
@@ -172,7 +172,7 @@ RULE = Rule(
     sources=("KIP-899", "KAFKA-13392", "org.apache.kafka.clients.NetworkClient"),
     detectors=(
         Detector(
-            reads={"seekers": Where(CLIENTS, kind=(*READING_KINDS, *PRODUCING_KINDS, "unknown")), "used": Where(USAGE, is_replica=False)},
+            reads={"seekers": Where(CLIENTS, kind=(*READING_KINDS, *PRODUCING_KINDS, "unknown")), "used": USED},
             candidates=Candidates(
                 {"seekers": ("client_instance_id", "conn_ids"), "used": ("conn_id", "api_name", "n", "last_ns")},
                 _some_only_look_up,

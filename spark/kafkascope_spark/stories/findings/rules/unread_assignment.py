@@ -11,7 +11,7 @@ from kafkascope_spark.stories.findings.candidates import Candidates, Tables, wit
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, largest, longer_than
 from kafkascope_spark.stories.findings.read import Groups, Read, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
-from kafkascope_spark.stories.findings.shared_queries import USAGE
+from kafkascope_spark.stories.findings.shared_queries import USED
 from kafkascope_spark.stories.findings.sql import literals
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
 from kafkascope_spark.stories.tables import CLIENTS, REBALANCES
@@ -197,7 +197,7 @@ RULE = Rule(
                 "accepted": _ACCEPTED,
                 "written_places": _READS["written_places"],
                 "owners": Where(CLIENTS, conn_ids=longer_than(0), kind="consumer"),
-                "used": Where(USAGE, is_replica=False),
+                "used": USED,
             },
             candidates=Candidates(
                 {
