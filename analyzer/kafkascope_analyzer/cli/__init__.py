@@ -4,10 +4,9 @@
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
     from kafkascope_analyzer.cli.standard_streams import fix_standard_streams
-    from kafkascope_analyzer.cli.startup import compile_methods_late, end_process, relax_gc
+    from kafkascope_analyzer.cli.startup import end_process, relax_gc
 
     relax_gc()
-    compile_methods_late()
     fix_standard_streams()
     try:
         from kafkascope_analyzer.cli.app import app

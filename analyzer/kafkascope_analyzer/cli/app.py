@@ -10,7 +10,6 @@ from typer.core import TyperGroup
 
 from kafkascope_analyzer.cli.command_arguments import callback_of
 from kafkascope_analyzer.cli.messages import Messages, asks_for_json
-from kafkascope_analyzer.cli.plain_values import Command, PlainValues
 
 _PACKAGE = "kafkascope_analyzer.cli"
 COMMANDS = {
@@ -54,7 +53,7 @@ class _ByName(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         module = import_module(f"{_PACKAGE}.{COMMANDS[name]}")
         alone = typer.Typer(**_LOOKS, add_completion=False)
-        alone.command(name, cls=Command)(callback_of(getattr(module, name.replace("-", "_"))))
+        alone.command(name)(callback_of(getattr(module, name.replace("-", "_"))))
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
@@ -64,7 +63,7 @@ class _ByName(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-class _Commands(PlainValues, TyperGroup):
+class _Commands(TyperGroup):
     """The group of all commands: its help prints the whole first paragraph of each command's help, and an invalid value
     is reported in one sentence."""
 
