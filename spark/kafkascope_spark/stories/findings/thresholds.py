@@ -164,6 +164,9 @@ SHORT_LIVED, SHORT_LIFE_MS = 20, 10_000
 """Number of clients of one name that each end within SHORT_LIFE_MS: people do not start tools and jobs this often."""
 SHORT_LIVED_APART_MS = 5_000
 """A probe or job that runs every ten seconds or less often is cheap enough."""
+SHORT_MEMBERS, SHORT_MEMBERS_APART_MS = 8, 15_000
+"""Number of consumers of one address that join a group and leave it: a deployment starts each member once. With one
+every SHORT_MEMBERS_APART_MS the group rebalances eight times a minute, more often than STORM_MANY allows."""
 HELD_MS = 2_000
 """fetch.max.wait.ms is 500 ms by default (kafkajs: 5 s, with one byte): a client that waits for longer, and for many
 bytes, is configured so."""

@@ -41,14 +41,24 @@ class EndedSession:
 
 @dataclass(frozen=True, slots=True)
 class SilentLeader:
-    """The leader of a group that sent no SyncGroup after its JoinGroup was answered (joined_ns), for which n_waiting
-    members waited."""
+    """The leader of a group for whose SyncGroup n_waiting members waited after its JoinGroup was answered (joined_ns).
+    sent_ns: when it came, None for never; n_times: number of generations in which it came late."""
 
     client_id: str | None
     client_ip: str | None
     generation: int | None
     joined_ns: int
     n_waiting: int
+    sent_ns: int | None = None
+    n_times: int = 1
+    session_timeout_ms: int | None = None
+
+    @property
+    def is_over_session(self) -> bool:
+        """Whether its SyncGroup came after its session timeout."""
+        if self.sent_ns is None or self.session_timeout_ms is None:
+            return False
+        return self.sent_ns - self.joined_ns >= self.session_timeout_ms * 1_000_000
 
 
 @dataclass(slots=True)
@@ -80,7 +90,7 @@ class GroupMembers:
     given_up_joins: list[UnansweredRequest] = field(default_factory=list)
     """JoinGroup requests that clients gave up, in order of time."""
     silent_leader: SilentLeader | None = None
-    """The leader for which the others still waited when the capture ended."""
+    """The leader for whose SyncGroup the others waited."""
     unused_ids: list[JoinRequest] = field(default_factory=list)
     """JoinGroup requests that got a member id with which nobody joined, and for which the group waited."""
     dead: list[AffectedClient] = field(default_factory=list)

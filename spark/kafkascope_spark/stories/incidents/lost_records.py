@@ -7,7 +7,7 @@ end.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.api_keys import PRODUCE
@@ -18,6 +18,7 @@ from kafkascope_spark.stories.incidents.kinds.lost_records import LOST_RECORDS
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import Stall
 
+_PRODUCE_NAME = "Produce"
 _NEVER_AGAIN = frozenset({"client_ended", "gave_up"})
 """Outcomes after which a client sends nothing again. A client that still waits at the end of the capture may send again
 later."""
@@ -35,12 +36,22 @@ def lost_records(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
         if lost:
             first = lost[0]
             who = client(first.client_id, first.client_ip)
-            failure = Failure(LOST_RECORDS, who, first.start_ns, lost[-1].start_ns, node_id=first.old_node_id)
+            failure = Failure(LOST_RECORDS, who, first.start_ns, _last_ns(lost, rows), node_id=first.old_node_id)
             failure.hosts = frozenset({first.client_ip} if first.client_ip is not None else ())
             for row in (*lost, *(row for row in rows if row.resource_kind == "connection")):
                 failure.take_recovery(row)
                 failure.error_names.add(row.first_error_name)
             yield failure
+
+
+def _last_ns(lost: Sequence[ClientRecovery], rows: Iterable[ClientRecovery]) -> int:
+    """Returns when the last request was lost. lost: recoveries of topic-partitions, which begin with the first loss;
+    rows: all of the same cause. Those of connections have the others: one for each connection that was closed."""
+    last_ns = lost[-1].start_ns
+    if all(row.n_errors == 1 for row in lost):
+        return last_ns
+    closed = (row for row in rows if row.resource_kind == "connection" and row.failing_api == _PRODUCE_NAME)
+    return max([last_ns, *(row.start_ns for row in closed)])
 
 
 def give_waiting(failures: Iterable[Failure], stalls: Iterable[Stall]) -> list[Stall]:

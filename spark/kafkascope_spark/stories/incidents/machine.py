@@ -307,7 +307,8 @@ class Incidents:
 
     def _give_what_held_groups_up(self, failures: list[Failure]) -> None:
         """Sets the leaders and the member ids for which rebalances waited."""
-        self._do("silent leaders", lambda: give_silent_leaders(failures, self._packets, self._clients))
+        given = (self._rebalances, self._packets, self._clients)
+        self._do("silent leaders", lambda: give_silent_leaders(failures, *given))
         self._do("unused member ids", lambda: give_unused_ids(failures, self._packets))
 
     def _late_clients(

@@ -9,6 +9,7 @@ topics that these name.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from kafkascope_parsers.schema import api_catalogue
 from kafkascope_spark.stories.findings.wording import client, listed, times
 from kafkascope_spark.stories.incidents.actions import Action
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
@@ -43,11 +44,19 @@ def refused(refusals: Mapping[str, Refusal]) -> Callable[[Failure, Times], str]:
         n = sum(row.n_errors for row in failure.recoveries)
         meanings = "; ".join(_meaning(refusals[name], failure) for name in sorted(failure.error_names))
         return (
-            f"{who} got {listed(sorted(failure.error_names))} {times(n)} for {resources(failure)} {when.of(failure)}: "
+            f"{who} got {listed(sorted(failure.error_names))} {times(n)} for {resources(failure)}{_requests(failure)} "
+            f"{when.of(failure)}: "
             f"{meanings}{_again(failure)}"
         )
 
     return sentence
+
+
+def _requests(failure: Failure) -> str:
+    """Returns the names of the refused requests in brackets, with a space before; empty if they are not known."""
+    keys = {row.first_api_key for row in failure.recoveries if row.first_api_key is not None}
+    names = sorted(api.name for key, api in api_catalogue().items() if key in keys)
+    return f" ({listed(names)})" if names else ""
 
 
 def _meaning(refusal: Refusal, failure: Failure) -> str:

@@ -1,24 +1,34 @@
-"""Leaders of groups that do not send SyncGroup: the leader assigns the partitions, and the coordinator answers the
-SyncGroup of the other members when it has the leader's. A leader that sends heartbeats and no SyncGroup holds its group
-up until its process ends."""
+"""Leaders of groups that send SyncGroup late, or not at all: the leader assigns the partitions, and the coordinator
+answers the SyncGroup of the other members when it has the leader's. A leader that sends heartbeats and no SyncGroup
+holds its group up until its process ends."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.api_keys import SYNC_GROUP
-from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
+from kafkascope_spark.stories.incidents.late_leaders import LATE_NS, LateSync, by_group, joined_ns, late_sync
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 
+LATE_MS = LATE_NS // 1_000_000
 
-def give_silent_leaders(failures: Iterable[Failure], packets: Packets, clients: Mapping[str, AffectedClient]) -> None:
-    """Sets the leader for which a group still waited when the capture ended, of each failure of members. clients: by
-    client_instance_id."""
-    waiting = [failure for failure in failures if failure.kind.of_members and any(map(_is_open, failure.rebalances))]
+
+def give_silent_leaders(
+    failures: Iterable[Failure],
+    rebalances: Iterable[RebalanceRow],
+    packets: Packets,
+    clients: Mapping[str, AffectedClient],
+) -> None:
+    """Sets the leader for which a group still waited when the capture ended, or waited longest, of each failure of
+    members. rebalances: those of all groups; clients: by client_instance_id."""
+    of_members = [failure for failure in failures if failure.kind.of_members]
+    _give_late_leaders([failure for failure in of_members if failure.root is None], rebalances, packets)
+    waiting = [failure for failure in of_members if any(map(_is_open, failure.rebalances))]
     if not waiting:
         return
     of_group: dict[str, list[UnansweredRequest]] = defaultdict(list)
@@ -30,6 +40,47 @@ def give_silent_leaders(failures: Iterable[Failure], packets: Packets, clients: 
             failure.members.silent_leader = (
                 _leader(row, of_group.get(row.group_id, ()), clients) or failure.members.silent_leader
             )
+
+
+def _give_late_leaders(failures: Iterable[Failure], rebalances: Iterable[RebalanceRow], packets: Packets) -> None:
+    """Sets the leader whose SyncGroup came latest, of each failure of members in which one came late."""
+    groups = {failure: _groups(failure) for failure in failures}
+    of_group: dict[str, list[RebalanceRow]] = defaultdict(list)
+    for row in rebalances:
+        if _may_have_waited(row) and any(row.group_id in names for names in groups.values()):
+            of_group[row.group_id].append(row)
+    requests = by_group(packets.syncs(of_group.keys()))
+    for failure, names in groups.items():
+        rows = (row for name in names for row in of_group.get(name, ()))
+        syncs = ((row, late_sync(row, requests.get(row.group_id, ()))) for row in rows)
+        late = [(row, sync) for row, sync in syncs if sync and failure.overlap_ns(sync.joined_ns, sync.sent_ns) >= 0]
+        if late:
+            failure.members.silent_leader = _late_leader(late)
+
+
+def _groups(failure: Failure) -> set[str]:
+    """Returns the groups of a failure: errors show it by the group, before rebalances are assigned to it."""
+    return {row.group_id for row in failure.rebalances} | {row.resource for row in failure.recoveries}
+
+
+def _may_have_waited(rebalance: RebalanceRow) -> bool:
+    """Whether the members of a generation waited for seconds, or got no partitions."""
+    return rebalance.leader is not None and (rebalance.duration_ms or LATE_MS) >= LATE_MS
+
+
+def _late_leader(late: Sequence[tuple[RebalanceRow, LateSync]]) -> SilentLeader:
+    """Returns the leader that took longest. late: generations with its SyncGroup; not empty."""
+    row, sync = max(late, key=lambda each: each[1].took_ns)
+    return SilentLeader(
+        sync.leader.client_id,
+        sync.client_ip,
+        row.generation,
+        sync.joined_ns,
+        len(sync.waiting),
+        sync.sent_ns,
+        len(late),
+        sync.leader.session_timeout_ms,
+    )
 
 
 def _is_open(rebalance: RebalanceRow) -> bool:
@@ -45,19 +96,12 @@ def _leader(
     """Returns the leader if its JoinGroup was answered, other members wait for the response to SyncGroup, and it sent
     none on its connection."""
     leader = next((member for member in rebalance.members if member.member_id == rebalance.leader), None)
-    joined_ns = None if leader is None else _joined_ns(leader)
-    if leader is None or joined_ns is None or leader.synced_ns is not None:
+    began_ns = None if leader is None else joined_ns(leader)
+    if leader is None or began_ns is None or leader.synced_ns is not None:
         return None
-    held = [request for request in requests if request.ts_ns >= joined_ns]
+    held = [request for request in requests if request.ts_ns >= began_ns]
     if not held or any(request.conn_id == leader.conn_id for request in held):
         return None
     known = clients.get(leader.client_instance_id or "")
     client_ip = None if known is None else known.client_ip
-    return SilentLeader(leader.client_id, client_ip, rebalance.generation, joined_ns, len(held))
-
-
-def _joined_ns(member: GroupMember) -> int | None:
-    """Returns when the response to the member's JoinGroup came."""
-    if member.joined_ns is None or member.join_ms is None:
-        return None
-    return member.joined_ns + member.join_ms * 1_000_000
+    return SilentLeader(leader.client_id, client_ip, rebalance.generation, began_ns, len(held))

@@ -543,6 +543,65 @@ def cut_at_size(n: int, *, answered: int = 200_000, status: str = "unanswered") 
     return {"clients": [who], "connections": connections, "requests": requests}
 
 
+def commits_and_begins(group: str, *commits: int, begins: int, fetches: int | None = None) -> dict[str, Any]:
+    """A member that commits these offsets of a topic-partition, one a second, and another that is given an offset of
+    the group later and begins there (https://github.com/spring-projects/spring-kafka/issues/3186,
+    https://github.com/streamnative/kop/issues/1289). fetches: offset that the first one fetches before its last
+    commit."""
+    place = {"topic": group, "partition": 0}
+    requests, rows = [], []
+
+    def asks(conn_id: str, number: int, api_key: int, at: int, direction: str, offset: int) -> None:
+        own = {"request_id": f"{conn_id}-{number}", "conn_id": conn_id, "api_key": api_key, "ts_ns": at}
+        done = {"status": "ok", "n_errors": 0, "response_ns": at + MS, "generation_or_epoch": 5}
+        requests.append({**own, **done, "group_id": group})
+        error = {} if direction == "request" else {"error_code": 0}
+        rows.append({**place, **own, **error, "direction": direction, "partition_offset": offset})
+
+    for i, offset in enumerate(commits):
+        asks("c1", i, 8, (2 + i) * S, "request", offset)
+    if fetches is not None:
+        asks("c1", 90, 1, (1 + len(commits)) * S - MS, "request", fetches)
+    asks("c2", 0, 9, 20 * S, "response", begins)
+    asks("c2", 1, 1, 20 * S + 10 * MS, "request", begins)
+    two = {**ONE, "client_instance_id": "ci-2", "client_id": "other", "conn_ids": ["c2"], "group_id": group}
+    flow = {**place, "group_id": group, "ts_ns": 2 * S, "slice_ms": 1_000, "n_records": 0, "n_fetched_again": 9}
+    return {
+        "clients": [{**ONE, "conn_ids": ["c1"], "group_id": group}, two],
+        "connections": [{"conn_id": "c1"}, {"conn_id": "c2"}],
+        "requests": requests,
+        "partitions": rows,
+        "partition_flow": [flow],
+    }
+
+
+def accepts_at(n: int, *offsets: int) -> dict[str, Any]:
+    """A producer whose batches are accepted, each with the offset -1, besides others
+    (https://github.com/streamnative/kop/issues/230)."""
+    own = {"conn_id": "c1", "api_key": 0, "direction": "response", "topic": "t", "partition": 0, "error_code": 0}
+    rows = [
+        {**own, "request_id": f"c1-{i}", "ts_ns": (2 + i) * S, "partition_offset": offset}
+        for i, offset in enumerate((*[-1] * n, *offsets))
+    ]
+    return {"clients": [{**ONE, "kind": "producer"}], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
+def joins_for_each_call(group: str, n: int, *, every_s: int = 5, alone: bool = False) -> dict[str, Any]:
+    """Consumers of one host that join a group and leave it, one after the other, each with a client id of its own
+    (https://github.com/confluentinc/kafka-rest/issues/84). alone: no other member is in the group meanwhile."""
+    clients, connections = [], []
+    for i in range(n):
+        times = {"first_ns": (2 + i * every_s) * S, "last_ns": (3 + i * every_s) * S}
+        own = {"client_instance_id": f"ci-{i}", "client_id": f"{group}-{i}", "conn_ids": [f"c{i}"], **times}
+        clients.append({**ONE, **own, "group_id": group, "end_state": "closed"})
+        connections.append({"conn_id": f"c{i}"})
+    if not alone:
+        times = {"first_ns": S, "last_ns": (9 + n * every_s) * S, "end_state": "open"}
+        clients.append({**ONE, **times, "client_instance_id": "ci-99", "conn_ids": ["c99"], "group_id": group})
+        connections.append({"conn_id": "c99"})
+    return {"clients": clients, "connections": connections}
+
+
 REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "sent to its preferred replica again and again": (sent_away(6), {"preferred_replica_loop"}),
     "sent there, and never goes": (sent_away(6, reads=False), {"preferred_replica_loop"}),
@@ -579,6 +638,15 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "a partition of two members": (has_partitions("twice1", [0, 1], [1]), {"assigned_twice"}),
     "a partition for each member": (has_partitions("twice2", [0], [1]), set()),
     "a partition of two members that share": (has_partitions("twice3", [0], [0], protocol="share"), set()),
+    "sets its group back": (commits_and_begins("back1", 30, 60, 40, begins=40), {"committed_offset_back"}),
+    "is given an older offset": (commits_and_begins("back2", 30, 60, begins=30), {"committed_offset_back"}),
+    "is given the last offset": (commits_and_begins("back3", 30, 60, begins=60), set()),
+    "goes back on purpose": (commits_and_begins("back4", 30, 60, 40, begins=40, fetches=35), set()),
+    "learns no offset of its records": (accepts_at(12), {"produce_without_offset"}),
+    "learns one offset of its records": (accepts_at(12, 7), set()),
+    "joins for each call": (joins_for_each_call("calls1", 9), {"short_lived_clients"}),
+    "joins for each call, with nobody else": (joins_for_each_call("calls2", 9, alone=True), set()),
+    "joins now and then": (joins_for_each_call("calls3", 9, every_s=60), set()),
     "has a blank in its name": (says_who_it_is(3, "RP Console"), {"software_name_refused"}),
     "has no version": (says_who_it_is(3, "sarama", ""), {"software_name_refused"}),
     "has a name that brokers accept": (says_who_it_is(3, "apache-kafka-java"), set()),
@@ -661,6 +729,10 @@ REPORTED_SENTENCES = {
     "asks for no byte at least": "each Fetch says with min_bytes 0 that an answer without records will do",
     "gets no high watermark": "12 Fetch of app (10.0.",
     "a partition of two members": "twice1-1 is assigned to more than one member of group twice1 in generation 5",
+    "sets its group back": "committed offset 60 of back1-0 for group back1 at ",
+    "is given an older offset": "asked for it later, the coordinator returned 30.",
+    "learns no offset of its records": "and returned the offset -1 for each",
+    "joins for each call": "1 other member had to rebalance with each that came or left",
     "has a blank in its name": "got INVALID_REQUEST for ApiVersions 3 times",
     "has no version": "do not accept its software version ''",
     "asks for all topics": "one time in 2.00 s, and got 400 kB each time",

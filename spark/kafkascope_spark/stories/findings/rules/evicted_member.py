@@ -110,6 +110,8 @@ def _cause(f: Facts) -> str:
         return f"{silence} (session timeout: {f.session_ms} ms)"
     limit = "" if f.poll_ms is None else f" ({f.poll_ms} ms)"
     last = f"its last request was {duration(f.silent_ns)} before"
+    if _was_in_time(f):
+        return f"{last}, within its session timeout ({f.session_ms} ms) and the time to join a rebalance{limit}"
     return f"{last}, so that it took longer to join the rebalance than is allowed{limit}"
 
 
@@ -121,6 +123,12 @@ def _was_held(f: Facts) -> bool:
 
 def _session_timed_out(f: Facts) -> bool:
     return f.silent_ns is not None and bool(f.silent_ns >= f.session_ms * 1_000_000)
+
+
+def _was_in_time(f: Facts) -> bool:
+    """Whether neither its session timeout nor its rebalance timeout was over, so that the coordinator removed it for
+    another reason."""
+    return f.poll_ms is not None and bool(f.silent_ns < f.poll_ms * 1_000_000)
 
 
 def _advice(f: Facts) -> str:
@@ -140,6 +148,12 @@ def _advice(f: Facts) -> str:
         if f.n_meanwhile:
             return _without_heartbeat(f)
         return _silent(f.libraries, f.session_ms, f.silent_ns)
+    if _was_in_time(f):
+        return (
+            "It kept its timeouts: no timeout and no pause between polls is to be changed. See the incident of the "
+            "group for what else removed its members (a leader that is late, another process with its name), and the "
+            "coordinator's log."
+        )
     return slow_polls(f.libraries, f.poll_ms)
 
 

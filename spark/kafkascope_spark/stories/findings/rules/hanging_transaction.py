@@ -18,7 +18,7 @@ with told as (
         end_kind <=> 'coordinator' as was_aborted,
         size(array_distinct(transform(coalesce(held_back, array()), each -> each.client_instance_id))) as n_behind,
         if(left_ns is null and end_kind <=> 'coordinator', null, struct(begin_ns, left_ns, end_ns)) as alone
-    from hanging
+    from hanging where n_batches > 0 or size(held_back) > 0 or coalesce(size(error_names), 0) = 0
 ), grouped as (
     select client_instance_id, transactional_id, was_aborted, alone, count(*) as n, min(begin_ns) as begin_ns,
         min(left_ns) as left_ns, max(end_ns) as end_ns, max(transaction_timeout_ms) as transaction_timeout_ms,
@@ -98,7 +98,8 @@ RULE = Rule(
     looks_at="A transaction that was begun and not ended: all connections of its client ended; or it is older than the "
     "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not "
     "in the capture); or the coordinator wrote abort markers that no EndTxn asked for. Markers that it writes to "
-    "partitions which it leads itself go over its loopback: no capture of the network has them.",
+    "partitions which it leads itself go over its loopback: no capture of the network has them. A transaction without "
+    "records whose requests were refused is left out: nothing waits for it.",
     advice=(
         f"If the producer ended: lower {setting('transaction_timeout')} so that the coordinator aborts sooner what "
         "it leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then abort. "

@@ -29,6 +29,7 @@ from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 from kafkascope_spark.stories.incidents.deleted_topics import Deletions, deletions_in
 from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
+from kafkascope_spark.stories.incidents.late_leaders import SyncRequest, sync_requests
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.meanwhile import within
@@ -222,6 +223,10 @@ class Packets:
     def joins(self, group_ids: Collection[str]) -> list[JoinRequest]:
         """Returns the JoinGroup requests of the groups. Raises UsageError where a table cannot be read."""
         return join_requests(self._dataset, group_ids)
+
+    def syncs(self, group_ids: Collection[str]) -> list[SyncRequest]:
+        """Returns the SyncGroup requests of the groups. Raises UsageError where a table cannot be read."""
+        return sync_requests(self._dataset, group_ids)
 
     def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
         """Returns the error messages of the requests, by request_id. Raises UsageError where a table cannot be read."""

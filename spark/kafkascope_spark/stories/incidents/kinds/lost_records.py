@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
@@ -39,6 +39,12 @@ def _sentence(failure: Failure, times: Times) -> str:
         return (
             f"{failure.subject} could not write to {topics} {times.of(failure)}: its requests went into connections "
             f"that {_server(failure)} closed before it answered, and what it sent again met the same{each}"
+        )
+    if failure.end_ns is not None and failure.end_ns - sent_ns >= SECOND:
+        return (
+            f"{failure.subject} lost at least {what} from {times.with_time_of_day(sent_ns)} to "
+            f"{times.at(failure.end_ns)}: its requests went into connections that {_server(failure)} closed before it "
+            f"answered; no response came, and nothing was sent again{each}"
         )
     return (
         f"{failure.subject} lost at least {what} at {times.with_time_of_day(sent_ns)}: the request went into a "
