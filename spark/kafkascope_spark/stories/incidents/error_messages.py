@@ -2,10 +2,10 @@
 got itself from another broker."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
-from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.course.sightings import Packets, ReportedError
 from kafkascope_spark.stories.incidents.failure import Failure
 
 MOST_MESSAGES = 2
@@ -15,12 +15,24 @@ _COUNT = re.compile(r"^One or more records have been rejected due to \d+ record 
 
 
 def give_messages(failures: Iterable[Failure], packets: Packets) -> None:
-    """Sets the messages of each failure, from the errors that its clients got, the most frequent first."""
+    """Sets the messages of each failure, from the errors that its clients got, the most frequent first, and the
+    topic-partitions that errors of groups are about."""
     proofs = {f: list(dict.fromkeys(i for row in f.recoveries for i in row.evidence)) for f in failures if f.recoveries}
-    found = packets.error_messages({request_id for ids in proofs.values() for request_id in ids})
+    found: dict[str, list[ReportedError]] = defaultdict(list)
+    for error in packets.reported_errors({request_id for ids in proofs.values() for request_id in ids}):
+        found[error.request_id].append(error)
     for failure, request_ids in proofs.items():
-        counts = Counter(message for i in request_ids for message in found.get(i, ()))
+        of_requests = ({error.message for error in found[i] if error.message} for i in request_ids if i in found)
+        counts = Counter(message for messages in of_requests for message in messages)
         failure.messages = sorted(counts, key=lambda message: (-counts[message], message))
+        failure.refused_partitions = _refused_partitions(failure, found)
+
+
+def _refused_partitions(failure: Failure, found: Mapping[str, Iterable[ReportedError]]) -> frozenset[str]:
+    """Returns the topic-partitions that the errors of groups are about, as those of commits."""
+    proofs = {i for row in failure.recoveries if row.resource_kind == "group" for i in row.evidence}
+    errors = (error for request_id in proofs for error in found.get(request_id, ()))
+    return frozenset(f"{e.topic}-{e.partition}" for e in errors if e.topic is not None and e.partition is not None)
 
 
 def quoted(failure: Failure) -> str:

@@ -132,6 +132,8 @@ class Failure:
     error_names: set[str] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
     """Messages that brokers sent with the errors of the recoveries, the most frequent first."""
+    refused_partitions: frozenset[str] = frozenset()
+    """Topic-partitions that errors of groups are about, as those of commits."""
     states: list[BrokerState] = field(default_factory=list)
     """Rows of broker_states that show the failure."""
     stalls: list[Stall] = field(default_factory=list)

@@ -53,10 +53,12 @@ def refused(refusals: Mapping[str, Refusal]) -> Callable[[Failure, Times], str]:
 
 
 def _requests(failure: Failure) -> str:
-    """Returns the names of the refused requests in brackets, with a space before; empty if they are not known."""
+    """Returns the names of the refused requests in brackets, with a space before; empty if they are not known. Those of
+    a group are followed by the topic-partitions that its errors are about."""
     keys = {row.first_api_key for row in failure.recoveries if row.first_api_key is not None}
     names = sorted(api.name for key, api in api_catalogue().items() if key in keys)
-    return f" ({listed(names)})" if names else ""
+    of = f" of {listed(sorted(failure.refused_partitions))}" if failure.refused_partitions else ""
+    return f" ({listed(names)}{of})" if names else ""
 
 
 def _meaning(refusal: Refusal, failure: Failure) -> str:

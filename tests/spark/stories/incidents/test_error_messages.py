@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 
-from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.course.sightings import Packets, ReportedError
 from kafkascope_spark.stories.incidents.error_messages import MOST_CHARACTERS, give_messages, quoted
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.broker_error import BROKER_ERROR
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -15,14 +16,15 @@ UNVERIFIED = "Unable to verify the partition has been added to the transaction. 
 
 
 class Written(Packets):
-    """Has these messages by request."""
+    """Has an error with such a message for each request, about a topic-partition."""
 
     def __init__(self, **messages: str) -> None:
         super().__init__()
         self._messages = messages
 
-    def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
-        return {i: [self._messages[i]] for i in request_ids if i in self._messages}
+    def reported_errors(self, request_ids: Collection[str]) -> list[ReportedError]:
+        known = sorted(i for i in request_ids if i in self._messages)
+        return [ReportedError(i, self._messages[i], "events", 2) for i in known]
 
 
 def test_a_refused_write_belongs_to_the_coordinator_that_was_away(state: MakeState, recovery: MakeRow) -> None:
@@ -54,3 +56,13 @@ def test_the_most_frequent_messages_are_quoted(recovery: MakeRow) -> None:
     ]
     assert quoted(failure) == f' Brokers said: "{refused}".'
     assert quoted(Failure(LEADER_MOVE, "orders-0", 5 * NS, 8 * NS)) == ""
+
+
+def test_errors_of_a_group_name_their_topic_partitions(recovery: MakeRow) -> None:
+    """A commit has an error for each topic-partition, and its recovery is that of the group."""
+    of_group = Failure(BROKER_ERROR, "mirror", 5 * NS, 8 * NS)
+    of_group.take_recovery(recovery("UNKNOWN_SERVER_ERROR", 21, 1, 6, 9, resource_kind="group", evidence=("a",)))
+    of_topic = Failure(BROKER_ERROR, "orders-0", 5 * NS, 8 * NS)
+    of_topic.take_recovery(recovery("UNKNOWN_SERVER_ERROR", 21, 1, 6, 9, evidence=("a",)))
+    give_messages([of_group, of_topic], Written(a=""))
+    assert (of_group.refused_partitions, of_topic.refused_partitions) == ({"events-2"}, frozenset())

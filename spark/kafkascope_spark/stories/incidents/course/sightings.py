@@ -117,12 +117,14 @@ class _Spoken(Row):
 
 
 @dataclass(frozen=True, slots=True)
-class _Message(Row):
-    """The message of an error."""
+class ReportedError(Row):
+    """An error in a response, with its message and the topic-partition that it is about."""
 
     TABLE: ClassVar[Table] = ERRORS
     request_id: str
     message: str | None
+    topic: str | None
+    partition: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +230,11 @@ class Packets:
         """Returns the SyncGroup requests of the groups. Raises UsageError where a table cannot be read."""
         return sync_requests(self._dataset, group_ids)
 
-    def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
-        """Returns the error messages of the requests, by request_id. Raises UsageError where a table cannot be read."""
-        found: dict[str, list[str]] = defaultdict(list)
-        if self._dataset is not None and request_ids:
-            chosen = one_of("request_id", sorted(request_ids)) & ds.field("message").is_valid()
-            for row in read(self._dataset, _Message, chosen):
-                if row.message and row.message not in found[row.request_id]:
-                    found[row.request_id].append(row.message)
-        return found
+    def reported_errors(self, request_ids: Collection[str]) -> list[ReportedError]:
+        """Returns the errors in responses to these requests. Raises UsageError where a table cannot be read."""
+        if self._dataset is None or not request_ids:
+            return []
+        return list(read(self._dataset, ReportedError, one_of("request_id", sorted(request_ids))))
 
     def sightings(self, losses: Sequence[Loss]) -> dict[Loss, list[Sighting]]:
         """Returns the sightings of new leaders for each loss, in order of time. Raises UsageError where a table cannot
