@@ -13,7 +13,6 @@ from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.incident_rows import actions_of
 from kafkascope_spark.stories.incidents.kinds import KINDS
 from kafkascope_spark.stories.incidents.kinds.client_died import CLIENT_DIED
-from kafkascope_spark.stories.incidents.kinds.lost_records import LOST_RECORDS
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.stale_broker import STALE_BROKER
 from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
@@ -551,7 +550,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow, recov
     sentence = sentence_of(failure, 3 * NS, NS // 2)
     at_once = " at 00:00.500 (00:00:01.000 UTC): "
     lasting = " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)"
-    assert (at_once if kind in (CLIENT_DIED, LOST_RECORDS) else lasting) in sentence
+    assert (at_once if kind is CLIENT_DIED else lasting) in sentence
     assert sentence.count("UTC") == 1
     assert how_known(failure)
     assert all("{" not in action.text for action in actions_of(failure, Observed(failure, {}, Counter())))

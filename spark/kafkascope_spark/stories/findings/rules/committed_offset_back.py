@@ -72,7 +72,7 @@ with commits as (
         and f.partition_offset <= b.offset and f.ts_ns between b.highest.done_ns and b.last.ts_ns
 )
 select group_id, is_committed, count(*) as n, min(told_ns) as first_ns, max(told_ns) as last_ns,
-    cast(sum(if(is_committed, highest.offset, last.offset) - offset) as bigint) as n_again,
+    try_sum(if(is_committed, highest.offset, last.offset) - offset) as n_again,
     min_by(struct(concat(topic, '-', partition) as place, offset, highest, last, client_id, client_ip, told_ns),
         struct(told_ns, topic, partition)) as example,
     min_by(if(is_committed, last.client_instance_id, client_instance_id), struct(told_ns, topic, partition))

@@ -42,9 +42,8 @@ def _sentence(failure: Failure, times: Times) -> str:
         )
     if failure.end_ns is not None and failure.end_ns - sent_ns >= SECOND:
         return (
-            f"{failure.subject} lost at least {what} from {times.with_time_of_day(sent_ns)} to "
-            f"{times.at(failure.end_ns)}: its requests went into connections that {_server(failure)} closed before it "
-            f"answered; no response came, and nothing was sent again{each}"
+            f"{failure.subject} lost at least {what} {times.of(failure)}: its requests went into connections that "
+            f"{_server(failure)} closed before it answered; no response came, and nothing was sent again{each}"
         )
     return (
         f"{failure.subject} lost at least {what} at {times.with_time_of_day(sent_ns)}: the request went into a "
