@@ -30,9 +30,9 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
     silences = sorted(_silences(silent), key=lambda rows: (rows[0].from_ns, rows[0].host))
     failures: list[Failure] = []
     for rows in silences:
-        together = next(
-            (f for f in _begun_since(failures, rows[0].from_ns - TOGETHER_NS) if _is_together(f, rows)), None
-        )
+        from_ns, until_ns = rows[0].from_ns, rows[0].until_ns
+        begun = _begun_since(failures, from_ns - TOGETHER_NS)
+        together = next((each for each in begun if _is_together(each, from_ns, until_ns)), None)
         if together is None:
             together = Failure(CLIENT_HOST, "", rows[0].from_ns, rows[0].to_ns)
             failures.append(together)
@@ -87,7 +87,24 @@ def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -
                 for failure in group:
                     if not without_host(failure, host, failure.states):
                         del left[failure]
-    return sorted([*left, *of_hosts], key=lambda failure: (failure.start_ns, failure.subject))
+    return sorted([*left, *_together(of_hosts)], key=lambda failure: (failure.start_ns, failure.subject))
+
+
+def _together(of_hosts: Iterable[Failure]) -> list[Failure]:
+    """Returns the failures of hosts; those of several hosts that began and ended together are one."""
+    found: list[Failure] = []
+    for failure in sorted(of_hosts, key=lambda each: (each.start_ns, each.subject)):
+        until_ns = FOREVER if failure.end_ns is None else failure.end_ns
+        begun = _begun_since(found, failure.start_ns - TOGETHER_NS)
+        one = next((each for each in begun if _is_together(each, failure.start_ns, until_ns)), None)
+        if one is None:
+            found.append(failure)
+            continue
+        one.states += failure.states
+        one.hosts |= failure.hosts
+        one.servers |= failure.servers
+        one.subject = listed(sorted(one.hosts))
+    return found
 
 
 def _hosts_of(failure: Failure) -> set[str]:
@@ -162,6 +179,6 @@ def _begun_since(failures: list[Failure], since_ns: int) -> Iterator[Failure]:
     return takewhile(lambda failure: failure.start_ns >= since_ns, reversed(failures))
 
 
-def _is_together(failure: Failure, rows: list[BrokerState]) -> bool:
+def _is_together(failure: Failure, from_ns: int, until_ns: int) -> bool:
     until = FOREVER if failure.end_ns is None else failure.end_ns
-    return abs(rows[0].from_ns - failure.start_ns) <= TOGETHER_NS and abs(rows[0].until_ns - until) <= TOGETHER_NS
+    return abs(from_ns - failure.start_ns) <= TOGETHER_NS and abs(until_ns - until) <= TOGETHER_NS

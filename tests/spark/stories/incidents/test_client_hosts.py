@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.spark.stories.incidents.conftest import NS, MakeRow, MakeStall, MakeState
 
 from kafkascope_spark.stories.incidents.brackets import fault_of
@@ -44,6 +45,17 @@ def placed(rows: list[BrokerState]) -> list[tuple[str, int | None, set[str]]]:
 def test_a_host_that_no_broker_reaches_is_the_place_and_not_the_way_to_each_broker(state: MakeState) -> None:
     bad = {(1, 21): ("silent", 10, 30), (2, 21): ("silent", 10.5, 26), (3, 21): ("silent", 11, 31)}
     assert placed(grid(state, bad)) == [("client_host", None, {"10.0.0.21"})]
+
+
+@pytest.mark.parametrize(("later", "together"), [(0.25, True), (8.0, False)])
+def test_hosts_that_are_cut_off_together_are_one_failure(state: MakeState, later: float, together: bool) -> None:
+    """Recorded: three hosts behind one gateway were cut off within 0.25 s, and were told as three failures."""
+    bad = {(node, 21): ("silent", 10.0, 30.0) for node in (1, 2, 3)}
+    bad |= {(node, 22): ("silent", 10.0 + later, 30.0 + later) for node in (1, 2, 3)}
+    rows = [*grid(state, bad), *(state(node, 23, "serving", 0, 60) for node in (1, 2, 3))]
+    one, two = "10.0.0.21", "10.0.0.22"
+    hosts = [{one, two}] if together else [{one}, {two}]
+    assert placed(rows) == [("client_host", None, each) for each in hosts]
 
 
 def test_where_one_broker_reaches_it_the_ways_to_the_others_failed(state: MakeState) -> None:
