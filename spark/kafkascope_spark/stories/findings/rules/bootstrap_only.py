@@ -183,6 +183,6 @@ RULE = Rule(
             advice=_advice,
         ),
     ),
-    follows=Follows(kinds=names_of(lambda _: True)),
+    follows=Follows(kinds=names_of(lambda kind: kind.name != "unexplained")),
     unless=("advertised_unreachable", "leader_not_listed"),
 )
