@@ -168,9 +168,11 @@ def fetches_nothing(group: str, *, last_s: int = 60, conn_id: str | None = None)
     """A member of a group that has a partition, to which records are written, and that fetches nothing. last_s: when
     its last segment was seen; conn_id: a connection of its host, on which the partition is fetched once."""
     rows = partitions_of(group, 3)
+    heartbeat = {"conn_id": "c1", "request_id": "c1-9", "ts_ns": 9 * S, "api_key": 12, "api_name": "Heartbeat"}
+    rows["requests"] = [heartbeat]
     if conn_id is not None:
         fetch = {"conn_id": conn_id, "request_id": f"{conn_id}-1", "ts_ns": 6 * S, "api_key": 1}
-        rows["requests"] = [{**fetch, "api_name": "Fetch"}]
+        rows["requests"] = [heartbeat, {**fetch, "api_name": "Fetch"}]
         rows["partitions"] = [*rows["partitions"], {**fetch, "topic": group, "partition": 2, "direction": "request"}]
     rows["connections"] = [{"conn_id": "c1"}, {"conn_id": "c3"}]
     rows["clients"] = [{**row, "last_ns": last_s * S} for row in rows["clients"]]
