@@ -58,7 +58,7 @@ test: .stamps/installed-test java
 slow: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST) -m "(slow or spark) and not lab"
 
-# What make slow has a smaller proof of: the recipes of all pages of the documentation, the same on large captures, on
+# What make slow has a smaller proof of: the recipes and the notebook of the documentation, the same on large captures, on
 # more captures, with more jobs, buckets, forms or days; Spark's daemons (a master, workers, executors), Hadoop's
 # connector for S3. make slow shows stories and ingest as tasks of the embedded session, an archive for executors that
 # is unpacked without Spark, the sentence for each lack and for a JVM that ends, the connector's settings and ingest

@@ -19,7 +19,7 @@ def as_text(outputs: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.lab
 def test_the_notebook_goes_from_a_capture_to_three_plots(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load_module: Callable[[Path], ModuleType]
 ) -> None:
