@@ -28,10 +28,12 @@ from kafkascope_spark.stories.findings.rules import (
     no_broker_listed,
     old_address,
     paced_fetches,
+    producer_stopped,
     rebalance_storm,
     returns_to_offset,
     unassigned_partitions,
     unfit_responses,
+    written_out_of_order,
     written_twice,
 )
 
@@ -523,3 +525,45 @@ def test_more_records_left_than_the_consumer_read(left: list[int], asked: bool) 
     groups = GroupedRows(read)
     groups.take(table.filter(read.rows.condition.value(table)))
     assert (groups.table().num_rows > 0) is asked
+
+
+@pytest.mark.parametrize(
+    ("sent_ns", "last_s", "asked"),
+    [
+        ({"c1": 10}, 40, True),
+        ({"c1": 10}, 29, False),  # the client ends before long
+        ({"c1": 11}, 40, False),  # a later batch was sent on the same connection
+        ({"c1": 10, "c2": 12}, 40, False),  # or on the next one
+        ({"c1": 10, "c3": 12}, 40, True),  # by another client
+    ],
+)
+def test_producers_whose_last_batch_failed(sent_ns: Mapping[str, int], last_s: int, asked: bool) -> None:
+    reads: dict[str, Rows] = {
+        "failed_requests": [("c1", 10 * SECOND_NS)],
+        "producers": [("client-a", ["c1", "c2"], last_s * SECOND_NS), ("client-b", ["c3"], 11 * SECOND_NS)],
+        "last_sent": [(conn_id, "orders", 0, at_s * SECOND_NS) for conn_id, at_s in sent_ns.items()],
+    }
+    assert asks_spark(producer_stopped.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("batches", "asked"),
+    [
+        ("ABA", True),
+        ("AAB", False),  # sent again before the next one
+        ("AB", False),  # never sent again
+        ("BAA", False),
+        ("AABA", True),  # refused twice
+    ],
+)
+def test_batches_between_the_attempts_of_one_that_was_refused(batches: str, asked: bool) -> None:
+    """batches: in the order of sending; A was refused, and is number 0 of the requests where it comes first."""
+    sent = [
+        ("c1", f"r{at}", "orders", 0, at * SECOND_NS, ord(batch), ord(batch), 1) for at, batch in enumerate(batches)
+    ]
+    reads: dict[str, Rows] = {
+        "refusals": [(f"r{batches.index('A')}", "orders", 0)],
+        "without_id": sent,
+        "owners": [("client-a", ["c1"])],
+    }
+    assert asks_spark(written_out_of_order.RULE, reads) is asked

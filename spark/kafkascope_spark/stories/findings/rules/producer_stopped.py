@@ -1,17 +1,18 @@
 """`producer_stopped`: a producer sends no more records for a topic-partition after a Produce request that failed."""
 
-from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
-from kafkascope_spark.stories.findings.conditions import all_of, any_of, longer_than, none_of
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
+from kafkascope_spark.stories.findings.conditions import all_of, any_of, largest, longer_than, none_of
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.sql import first_ids, sorted_set
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, node
 from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.tables import CLIENTS
 
+_LAST = largest("ts_ns")
 _AWAY_NS = f"{limit.STAYS_AWAY_MS}000000L"
 # One finding per client and server. `failed`: batches without an acceptance; a request without a response counts when
 # its connection has ended, as its client may still be waiting for it. `alive`: the last answered request of the client;
@@ -82,6 +83,19 @@ def _some_go_on(tables: Tables) -> bool:
     )
 
 
+def _some_last_failed(tables: Tables) -> bool:
+    """Whether the last Produce of a client for a topic-partition is one of those that failed."""
+    failed = set(rows_of(tables["failed_requests"], "conn_id", "ts_ns"))
+    sent = with_client(tables["last_sent"], tables["producers"])
+    last: dict[tuple[str, str, int], tuple[int, str]] = {}
+    for client_id, topic, partition, *at in rows_of(
+        sent, "client_instance_id", "topic", "partition", str(_LAST), "conn_id"
+    ):
+        place, (ts_ns, conn_id) = (client_id, topic, partition), at
+        last[place] = max(last.get(place, (0, "")), (ts_ns, conn_id))
+    return any((conn_id, ts_ns) in failed for ts_ns, conn_id in last.values())
+
+
 def _sentence(f: Facts) -> str:
     how = f"was refused ({listed(f.error_names)})" if f.error_names else "got no response before its connection ended"
     served = f", while that server answered {counted(f.n_hosts, 'host')}" if f.n_hosts else ""
@@ -119,9 +133,23 @@ RULE = Rule(
                     api_key=api_keys.PRODUCE,
                 ),
                 "producers": Where(CLIENTS, kind=none_of("broker"), conn_ids=longer_than(0)),
+                "last_sent": Groups(
+                    Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="request"),
+                    per=("conn_id", "topic", "partition"),
+                    having=_LAST >= 0,
+                ),
             },
             candidates=Candidates(
-                {"failed_requests": ("conn_id", "ts_ns"), "producers": ("conn_ids", "last_ns")}, _some_go_on
+                {"failed_requests": ("conn_id", "ts_ns"), "producers": ("client_instance_id", "conn_ids", "last_ns")},
+                _some_go_on,
+                then=Candidates(
+                    {
+                        "failed_requests": ("conn_id", "ts_ns"),
+                        "producers": ("client_instance_id", "conn_ids"),
+                        "last_sent": ("conn_id", "topic", "partition", str(_LAST)),
+                    },
+                    _some_last_failed,
+                ),
             ),
             query=_QUERY,
             subject=lambda f: listed(f.places),

@@ -1,8 +1,15 @@
 """`written_out_of_order`: a batch that was refused and sent again is written after batches that were sent later."""
 
+from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
+
+import pyarrow.compute as pc
+
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.findings.conditions import NOT_NULL, above
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, above, longer_than
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
@@ -10,7 +17,10 @@ from kafkascope_spark.stories.findings.sql import sorted_set
 from kafkascope_spark.stories.findings.wording import client, counted, listed, times
 from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import CLIENTS
 
+_SENT = ("conn_id", "request_id", "topic", "partition", "ts_ns", "first_timestamp_ms", "max_timestamp_ms", "n_records")
+_PLACE = ["client_instance_id", "topic", "partition"]
 _BATCH = "client_instance_id, topic, partition, first_timestamp_ms, max_timestamp_ms, n_records"
 _SAME_BATCH = " and ".join(f"a.{name} = r.{name}" for name in _BATCH.split(", "))
 # One finding per client. `refused`: batches without a producer id that a broker refused; `late`:
@@ -71,6 +81,36 @@ from each
 group by client_instance_id, client_id, client_ip, software_name"""
 
 
+def _some_are_overtaken(tables: Tables) -> bool:
+    """Whether a client sent another batch for a topic-partition between a batch that was refused and the same batch
+    again."""
+    refused = set(rows_of(tables["refusals"], "request_id", "topic", "partition"))
+    sent = with_client(tables["without_id"], tables["owners"])
+    ids = tables["refusals"]["request_id"].combine_chunks()
+    places = sent.filter(pc.is_in(sent["request_id"], ids)).select(_PLACE)
+    sent = sent.join(places, _PLACE, join_type="left semi", use_threads=False)
+    names = (*_PLACE, "ts_ns", "request_id", *_SENT[-3:])
+    rows = sorted(rows_of(sent, *names), key=itemgetter(0, 1, 2, 3))
+    return any(
+        _is_overtaken([((row[4], topic, partition) in refused, row[5:]) for row in batches])
+        for (_, topic, partition), batches in groupby(rows, itemgetter(0, 1, 2))
+    )
+
+
+def _is_overtaken(batches: list[tuple[bool, tuple[int | None, ...]]]) -> bool:
+    """batches: whether each was refused, and its create times and number of records, in the order of sending."""
+    places: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
+    refused: dict[tuple[int | None, ...], int] = {}
+    for place, (is_refused, batch) in enumerate(batches):
+        places[batch].append(place)
+        if is_refused:
+            refused.setdefault(batch, place)
+    return any(
+        sum(first <= place for place in places[batch]) < places[batch][-1] - first + 1
+        for batch, first in refused.items()
+    )
+
+
 def _sentence(f: Facts) -> str:
     one = f.example
     return (
@@ -112,7 +152,20 @@ RULE = Rule(
                 "without_id": Where(
                     PARTITIONS, api_key=api_keys.PRODUCE, direction="request", n_records=above(0), producer_id=None
                 ),
+                "owners": Where(CLIENTS, conn_ids=longer_than(0)),
             },
+            candidates=Candidates(
+                {"refusals": ("request_id",)},
+                lambda tables: tables["refusals"].num_rows > 0,
+                then=Candidates(
+                    {
+                        "refusals": ("request_id", "topic", "partition"),
+                        "without_id": _SENT,
+                        "owners": ("client_instance_id", "conn_ids"),
+                    },
+                    _some_are_overtaken,
+                ),
+            ),
             query=_QUERY,
             subject=lambda f: listed(f.places),
             sentence=_sentence,
