@@ -30,7 +30,8 @@ LATEST = -1
 reads committed records."""
 # One finding per client and server. `ends`: high watermarks in Fetch responses, and offsets that acks=all wrote, which
 # are below the high watermark. The end of the log does not go back while later responses have it at the same place: a
-# topic that was created again, or a log that was truncated, has no such responses.
+# topic that was created again, or a log that was truncated, has no such responses. `ordered`: the highest end before
+# and after each look-up, by windows: a join with all ends would grow with the square of the requests.
 _QUERY = f"""
 with asked as (
     select request_id, topic.name as topic, one.partition_index as partition
@@ -55,18 +56,28 @@ with asked as (
     from partitions p left semi join places x on x.topic = p.topic and x.partition = p.partition
         join requests r on r.request_id = p.request_id
     where p.api_key = {api_keys.PRODUCE} and p.direction = 'response' and p.error_code = 0 and r.acks = -1
-), before as (
-    select l.request_id, l.topic, l.partition,
-        max(struct(if(l.isolation_level = 0, e.log_end, e.stable_end) as log_end, e.response_ns, e.request_id)) as known
-    from latest l join ends e on e.topic = l.topic and e.partition = l.partition and e.response_ns < l.ts_ns
-    where if(l.isolation_level = 0, e.log_end, e.stable_end) > l.latest
-    group by l.request_id, l.topic, l.partition
+), happened as (
+    select topic, partition, request_id, response_ns as seen_ns, ts_ns as asked_ns, log_end, stable_end,
+        cast(null as bigint) as latest, cast(null as int) as isolation_level
+    from ends
+    union all
+    select topic, partition, request_id, ts_ns as seen_ns, response_ns as asked_ns, null, null, latest, isolation_level
+    from latest
+), ordered as (
+    select topic, partition, request_id, latest, isolation_level,
+        max(if(log_end is null, null, struct(log_end, seen_ns as response_ns, request_id))) over before as known,
+        max(if(stable_end is null, null, struct(stable_end as log_end, seen_ns as response_ns, request_id)))
+            over before as known_stable,
+        max(if(log_end is null, null, struct(log_end, seen_ns as response_ns))) over after as later
+    from happened
+    window before as (partition by topic, partition order by seen_ns, log_end is not null
+            rows between unbounded preceding and 1 preceding),
+        after as (partition by topic, partition order by asked_ns desc, log_end is not null
+            rows between unbounded preceding and 1 preceding)
 ), again as (
-    select b.request_id, b.topic, b.partition, any_value(b.known) as known, min(e.response_ns) as again_ns
-    from before b join latest l on l.request_id = b.request_id and l.topic = b.topic and l.partition = b.partition
-        join ends e on e.topic = b.topic and e.partition = b.partition and e.ts_ns > l.response_ns
-    where e.log_end >= b.known.log_end
-    group by b.request_id, b.topic, b.partition
+    select topic, partition, request_id, end_before as known, later.response_ns as again_ns
+    from (select *, if(isolation_level = 0, known, known_stable) as end_before from ordered where latest is not null)
+    where end_before.log_end > latest and later.log_end >= end_before.log_end
 ), began as (
     select a.request_id, a.topic, a.partition, min(struct(f.ts_ns, f.partition_offset)) as fetch
     from again a join latest l on l.request_id = a.request_id and l.topic = a.topic and l.partition = a.partition
