@@ -111,7 +111,8 @@ MaxMemory = Annotated[
     typer.Option(
         "--max-memory",
         metavar="SIZE",
-        help="Most memory of each process, 512M or more. [default: 1G, for captures of any size]",
+        help="Most memory of each process, 512M or more; some 250,000 connections in a process may need more. "
+        "[default: 1G]",
         show_default=False,
     ),
 ]

@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 Result = Groups | Columns
-"""What is kept of the rows that a read selects."""
+"""Groups or columns of the rows that a read selects, as they are saved for later appends."""
 _Rows = dict[tuple[str, ...], pa.Table]
 """Results by place and read."""
 

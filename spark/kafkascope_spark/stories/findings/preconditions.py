@@ -48,7 +48,7 @@ class Collector(Protocol):
 
     @property
     def read(self) -> Result:
-        """What it keeps."""
+        """The groups or columns of the selected rows that it collects."""
 
     def anew(self) -> "Collector":
         """Returns the same without rows."""

@@ -6,18 +6,13 @@ removed, and all members join again.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import pyarrow.dataset as ds
-
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.table_rows import one_of, read
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_parsers.api_keys import SYNC_GROUP
 from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
 
 LATE_NS = 3_000_000_000
@@ -53,15 +48,6 @@ class LateSync:
         return self.sent_ns - self.joined_ns
 
 
-def sync_requests(dataset: Dataset | None, group_ids: Collection[str]) -> list[SyncRequest]:
-    """Returns the SyncGroup requests of the groups; none without a dataset. Raises UsageError where a table cannot be
-    read. Memory: these requests."""
-    if dataset is None or not group_ids:
-        return []
-    chosen = one_of("group_id", sorted(group_ids)) & (ds.field("api_key") == SYNC_GROUP)
-    return list(read(dataset, SyncRequest, chosen))
-
-
 def joined_ns(member: GroupMember) -> int | None:
     """Returns when the response to the member's JoinGroup came."""
     if member.joined_ns is None or member.join_ms is None:
@@ -69,16 +55,16 @@ def joined_ns(member: GroupMember) -> int | None:
     return member.joined_ns + member.join_ms * 1_000_000
 
 
-def late_sync(rebalance: RebalanceRow, requests: Iterable[SyncRequest]) -> LateSync | None:
+def late_sync(rebalance: RebalanceRow, requests: Sequence[SyncRequest]) -> LateSync | None:
     """Returns the leader's SyncGroup of a generation, if it came late and other members waited for it. requests: those
-    of the group."""
+    of the generation, in order of time."""
     leader = next((member for member in rebalance.members if member.member_id == rebalance.leader), None)
     began_ns = None if leader is None else joined_ns(leader)
     if leader is None or began_ns is None:
         return None
     of_member: dict[str, SyncRequest] = {}
-    for row in sorted(requests, key=lambda r: r.ts_ns):
-        if row.member_id and row.generation_or_epoch == rebalance.generation and row.ts_ns >= began_ns:
+    for row in requests:
+        if row.member_id and row.ts_ns >= began_ns:
             of_member.setdefault(row.member_id, row)
     own = of_member.pop(leader.member_id, None)
     if own is None or own.ts_ns - began_ns < LATE_NS:
@@ -88,9 +74,9 @@ def late_sync(rebalance: RebalanceRow, requests: Iterable[SyncRequest]) -> LateS
     return LateSync(leader, own.client_ip, began_ns, own.ts_ns, waiting) if waiting else None
 
 
-def by_group(requests: Iterable[SyncRequest]) -> dict[str, list[SyncRequest]]:
-    """Returns the requests by their group."""
-    found: dict[str, list[SyncRequest]] = defaultdict(list)
-    for row in requests:
-        found[row.group_id].append(row)
+def by_generation(requests: Iterable[SyncRequest]) -> dict[tuple[str, int | None], list[SyncRequest]]:
+    """Returns the requests by group and generation, in order of time."""
+    found: dict[tuple[str, int | None], list[SyncRequest]] = defaultdict(list)
+    for row in sorted(requests, key=lambda each: each.ts_ns):
+        found[row.group_id, row.generation_or_epoch].append(row)
     return found

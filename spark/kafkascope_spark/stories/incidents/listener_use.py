@@ -135,8 +135,8 @@ def listener_uses(
 
 
 class _ClientAddress:
-    """What the connections of one client address show: those with the same outcome, and when its clients were served
-    and logged in. Keys are servers, client_instance_ids, or names of clients at servers."""
+    """The connections of one client address by outcome, and when its clients were served and logged in. Keys are
+    servers, client_instance_ids, or names of clients at servers."""
 
     def __init__(self, client_ip: str, instances: Mapping[str, Instance], end_ns: int) -> None:
         self._client_ip = client_ip

@@ -12,10 +12,10 @@ from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
-from kafkascope_spark.stories.incidents.late_leaders import LATE_NS, LateSync, by_group, joined_ns, late_sync
+from kafkascope_spark.stories.incidents.late_leaders import LATE_NS, LateSync, by_generation, joined_ns, late_sync
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 
-LATE_MS = LATE_NS // 1_000_000
+_LATE_MS = LATE_NS // 1_000_000
 
 
 def give_silent_leaders(
@@ -45,14 +45,15 @@ def give_silent_leaders(
 def _give_late_leaders(failures: Iterable[Failure], rebalances: Iterable[RebalanceRow], packets: Packets) -> None:
     """Sets the leader whose SyncGroup came latest, of each failure of members in which one came late."""
     groups = {failure: _groups(failure) for failure in failures}
+    known = set[str]().union(*groups.values())
     of_group: dict[str, list[RebalanceRow]] = defaultdict(list)
     for row in rebalances:
-        if _may_have_waited(row) and any(row.group_id in names for names in groups.values()):
+        if row.group_id in known and _may_have_waited(row):
             of_group[row.group_id].append(row)
-    requests = by_group(packets.syncs(of_group.keys()))
+    requests = by_generation(packets.syncs(of_group.keys()))
     for failure, names in groups.items():
         rows = (row for name in names for row in of_group.get(name, ()))
-        syncs = ((row, late_sync(row, requests.get(row.group_id, ()))) for row in rows)
+        syncs = ((row, late_sync(row, requests.get((row.group_id, row.generation), ()))) for row in rows)
         late = [(row, sync) for row, sync in syncs if sync and failure.overlap_ns(sync.joined_ns, sync.sent_ns) >= 0]
         if late:
             failure.members.silent_leader = _late_leader(late)
@@ -65,7 +66,7 @@ def _groups(failure: Failure) -> set[str]:
 
 def _may_have_waited(rebalance: RebalanceRow) -> bool:
     """Whether the members of a generation waited for seconds, or got no partitions."""
-    return rebalance.leader is not None and (rebalance.duration_ms or LATE_MS) >= LATE_MS
+    return rebalance.leader is not None and (rebalance.duration_ms or _LATE_MS) >= _LATE_MS
 
 
 def _late_leader(late: Sequence[tuple[RebalanceRow, LateSync]]) -> SilentLeader:

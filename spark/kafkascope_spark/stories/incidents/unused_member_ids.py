@@ -6,18 +6,13 @@ them, or that ends in between, holds up all members.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import pyarrow.dataset as ds
-
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.table_rows import one_of, read
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_parsers.api_keys import JOIN_GROUP
 from kafkascope_spark.stories.groups.table import RebalanceRow
 
 _REQUIRED = "MEMBER_ID_REQUIRED"
@@ -37,15 +32,6 @@ class JoinRequest(Row):
     client_ip: str
     client_id: str | None
     request_packet_no: int | None
-
-
-def join_requests(dataset: Dataset | None, group_ids: Collection[str]) -> list[JoinRequest]:
-    """Returns the JoinGroup requests of the groups; none without a dataset. Raises UsageError where a table cannot be
-    read. Memory: these requests."""
-    if dataset is None or not group_ids:
-        return []
-    chosen = one_of("group_id", sorted(group_ids)) & (ds.field("api_key") == JOIN_GROUP)
-    return list(read(dataset, JoinRequest, chosen))
 
 
 def has_waited_for_nobody(rebalance: RebalanceRow) -> bool:

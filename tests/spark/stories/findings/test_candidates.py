@@ -16,6 +16,7 @@ from kafkascope_spark.stories.findings.rules import (
     bootstrap_at_controller,
     broker_stays_fenced,
     closed_at_request,
+    committed_offset_back,
     cut_while_waiting,
     evicted_member,
     fetches_not_held,
@@ -567,3 +568,27 @@ def test_batches_between_the_attempts_of_one_that_was_refused(batches: str, aske
         "owners": [("client-a", ["c1"])],
     }
     assert asks_spark(written_out_of_order.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("commits", "lookup", "asked"),
+    [
+        ([(1, 10), (2, 40)], (3, 30), True),
+        ([(1, 40), (2, 10)], (3, 30), True),  # the highest one counts, not the last one
+        ([(1, 10), (2, 30)], (3, 30), False),
+        ([(1, 10), (4, 40)], (3, 30), False),  # the higher commit comes later
+        ([(3, 40)], (3, 30), False),
+    ],
+)
+def test_offsets_that_are_looked_up_after_a_higher_commit(
+    commits: list[tuple[int, int]], lookup: tuple[int, int], asked: bool
+) -> None:
+    """Commits and look-up of a topic-partition: time and offset. Commits of another one do not count."""
+    elsewhere = ("orders", 1, 1, 90)
+    reads: dict[str, Rows] = {
+        "committing": [*(("orders", 0, *each) for each in commits), elsewhere],
+        "looking_up": [("orders", 0, *lookup)],
+        "commits": [*(("orders", 0, *each) for each in commits), elsewhere],
+        "lookups": [("orders", 0, *lookup)],
+    }
+    assert asks_spark(committed_offset_back.RULE, reads) is asked

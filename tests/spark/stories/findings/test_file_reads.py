@@ -151,7 +151,7 @@ def test_a_cluster_is_asked_for_itself(grown: Dataset) -> None:
 
 
 def own_reads() -> Iterator[Result]:
-    """What all rules read of tables that have files which are kept: also rows, but for those with lists."""
+    """Yields the reads of all rules over tables whose results are saved by file: groups, and rows without lists."""
     for detector in (detector for rule in RULES for detector in rule.detectors):
         for read in filter(is_of_kept_files, detector.reads.values()):
             yield read if isinstance(read, Groups) else Groups(read)

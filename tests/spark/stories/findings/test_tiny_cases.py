@@ -135,8 +135,8 @@ def stops(*, error: int = 0, sent_again_s: int | None = None, alive_s: int = 40,
 
 
 def latest(offset: int, *, timestamp: int = -1, then: int = 41) -> dict[str, Any]:
-    """A consumer that looks up an end of a log, which a Fetch response reported as 40 before. offset: what it is told;
-    then: the end in the next Fetch response."""
+    """A consumer that looks up an end of a log, which a Fetch response reported as 40 before. offset: the one that
+    ListOffsets returns; then: the end of the log in the next Fetch response."""
     topic = f"ends-{then}"
     place = {"topic": topic, "partition": 0, "error_code": 0, "direction": "response"}
     asked = [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": timestamp}]}]

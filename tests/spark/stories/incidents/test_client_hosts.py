@@ -49,7 +49,7 @@ def test_a_host_that_no_broker_reaches_is_the_place_and_not_the_way_to_each_brok
 
 @pytest.mark.parametrize(("later", "together"), [(0.25, True), (8.0, False)])
 def test_hosts_that_are_cut_off_together_are_one_failure(state: MakeState, later: float, together: bool) -> None:
-    """Recorded: three hosts behind one gateway were cut off within 0.25 s, and were told as three failures."""
+    """Three hosts behind one gateway, which a recording shows cut off within 0.25 s, are one failure."""
     bad = {(node, 21): ("silent", 10.0, 30.0) for node in (1, 2, 3)}
     bad |= {(node, 22): ("silent", 10.0 + later, 30.0 + later) for node in (1, 2, 3)}
     rows = [*grid(state, bad), *(state(node, 23, "serving", 0, 60) for node in (1, 2, 3))]

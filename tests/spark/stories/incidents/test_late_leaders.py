@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
-from kafkascope_spark.stories.incidents.late_leaders import SyncRequest, late_sync
+from kafkascope_spark.stories.incidents.late_leaders import LateSync, SyncRequest, by_generation, late_sync
 
 S = 1_000_000_000
 
@@ -26,21 +26,26 @@ def sync(name: str, at_s: float, generation: int = 5) -> SyncRequest:
     return SyncRequest("g", name, generation, int(at_s * S), "10.0.1.4")
 
 
+def late(generation: RebalanceRow, requests: list[SyncRequest]) -> LateSync | None:
+    """requests: in any order, of any generation."""
+    return late_sync(generation, by_generation(requests).get(("g", 5), ()))
+
+
 def test_leader_that_takes_long_while_others_wait() -> None:
-    found = late_sync(rebalance("a", "b", "c"), [sync("b", 4.01), sync("c", 4.02), sync("a", 17)])
+    found = late(rebalance("a", "b", "c"), [sync("a", 17), sync("b", 4.01), sync("c", 4.02)])
     assert found is not None
     assert (found.leader.member_id, found.took_ns, found.waiting) == ("a", 13 * S, {"b", "c"})
 
 
 def test_leader_that_is_in_time() -> None:
-    assert late_sync(rebalance("a", "b"), [sync("b", 4.01), sync("a", 4.5)]) is None
+    assert late(rebalance("a", "b"), [sync("b", 4.01), sync("a", 4.5)]) is None
 
 
 def test_leader_for_which_nobody_waits() -> None:
     """The other member comes as late as the leader: the group waits for both, as where their host stood still."""
-    assert late_sync(rebalance("a", "b"), [sync("b", 15), sync("a", 17)]) is None
-    assert late_sync(rebalance("a"), [sync("a", 17)]) is None
+    assert late(rebalance("a", "b"), [sync("b", 15), sync("a", 17)]) is None
+    assert late(rebalance("a"), [sync("a", 17)]) is None
 
 
 def test_requests_of_another_generation_do_not_count() -> None:
-    assert late_sync(rebalance("a", "b"), [sync("b", 4.01), sync("a", 17, generation=6)]) is None
+    assert late(rebalance("a", "b"), [sync("b", 4.01), sync("a", 17, generation=6)]) is None

@@ -315,8 +315,8 @@ def _slow(host: str, begin: int, end: int | None, state: StateName = "slow") -> 
 def test_a_host_from_which_nothing_comes_sees_no_server_as_slow(
     absent: tuple[int, int | None], expected: list[tuple[int, int]]
 ) -> None:
-    """Recorded: a client host's link was cut at 13.5 s, while a broker was slow from 2 s to 24 s. The host was told as
-    unreachable from 24 s on."""
+    """A recording in which a client host's link was cut at 13.5 s, while a broker was slow from 2 s to 24 s: the host
+    is unreachable from 13.5 s on, and not only from 24 s."""
     slow = [_slow("10.0.0.21", 2, 24), _slow("10.0.0.22", 2, 24)]
     gone = [_slow("10.0.0.21", *absent, state="host_silent")]
     found = [(each.host, each.begin.packet_no, each.end and each.end.packet_no) for each in without_absent(slow, gone)]

@@ -1,6 +1,9 @@
 """`committed_offset_back`: a group begins at an older offset than the one that it had committed."""
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
@@ -21,39 +24,46 @@ _LOOKED_UP = Where(PARTITIONS, api_key=api_keys.OFFSET_FETCH, direction="respons
 _FIRST, _LAST = smallest("ts_ns"), largest("ts_ns")
 _HIGHEST, _LOWEST = largest("partition_offset"), smallest("partition_offset")
 _ON_CONNECTION = ("conn_id", *_AT)
-_PLACE = "cluster, group_id, topic, partition"
-_OF_PLACE = ", ".join(f"l.{name}" for name in _PLACE.split(", "))
+_COLUMNS = (
+    "group_id, topic, partition, offset, request_id, at_ns, ts_ns, client_instance_id, client_id, client_ip, "
+    "is_member, is_commit"
+)
+_PLACE = "group_id, topic, partition"
 # One finding per group and cause. `lookups`: committed offsets that a response gave to a client which then fetched from
 # there; `seen`: such an offset that is smaller than an earlier accepted commit, with the highest commit and the last
-# one. Where the last commit has that offset, its sender set the group back; where that is higher, too, the server did
-# not return what it had accepted. Who fetched from the smaller offset before it committed it went back on purpose.
+# one, by windows: a join would grow with the square of the requests. Where the last commit has that offset, its sender
+# set the group back; where that is higher, too, the server did not return what it had accepted. A client that fetched
+# from the smaller offset before it committed it went back on purpose.
 _QUERY = f"""
 with commits as (
-    select r.cluster, r.group_id, p.topic, p.partition, p.partition_offset as offset, p.request_id, p.conn_id,
-        coalesce(r.response_ns, p.ts_ns) as done_ns, p.ts_ns, c.client_instance_id, c.client_id, c.client_ip,
-        r.generation_or_epoch >= 0 as is_member
+    select r.group_id, p.topic, p.partition, p.partition_offset as offset, p.request_id,
+        coalesce(r.response_ns, p.ts_ns) as at_ns, p.ts_ns, c.client_instance_id, c.client_id, c.client_ip,
+        r.generation_or_epoch >= 0 as is_member, true as is_commit
     from partitions p join requests r on r.request_id = p.request_id
         left semi join fetched_again f on f.topic = p.topic and f.partition = p.partition and f.group_id = r.group_id
         join connection_clients c on c.conn_id = p.conn_id
     where p.api_key = {api_keys.OFFSET_COMMIT} and p.direction = 'request' and p.partition_offset >= 0
         and r.status = 'ok' and coalesce(r.n_errors, 0) = 0
 ), lookups as (
-    select r.cluster, r.group_id, p.topic, p.partition, p.partition_offset as offset, p.request_id, p.conn_id,
-        r.ts_ns as asked_ns, coalesce(r.response_ns, p.ts_ns) as told_ns, c.client_instance_id, c.client_id, c.client_ip
+    select r.group_id, p.topic, p.partition, p.partition_offset as offset, p.request_id,
+        r.ts_ns as at_ns, coalesce(r.response_ns, p.ts_ns) as ts_ns, c.client_instance_id, c.client_id,
+        c.client_ip, cast(null as boolean) as is_member, false as is_commit
     from partitions p join requests r on r.request_id = p.request_id
         left semi join fetched_again f on f.topic = p.topic and f.partition = p.partition and f.group_id = r.group_id
         join connection_clients c on c.conn_id = p.conn_id
     where p.api_key = {api_keys.OFFSET_FETCH} and p.direction = 'response' and p.partition_offset >= 0
         and coalesce(p.error_code, 0) = 0 and {NO_BROKER}
+), ordered as (
+    select *, max(if(is_commit, struct(offset, at_ns as done_ns, request_id, client_instance_id), null))
+            over before as highest,
+        last_value(if(is_commit, struct(offset, at_ns as done_ns, ts_ns, request_id, client_instance_id, client_id,
+            client_ip, is_member), null), true) over before as last
+    from (select {_COLUMNS} from commits union all select {_COLUMNS} from lookups)
+    window before as (partition by {_PLACE} order by at_ns, is_commit, request_id
+        rows between unbounded preceding and 1 preceding)
 ), seen as (
-    select {_OF_PLACE}, l.offset, l.request_id, l.told_ns, l.client_instance_id, l.client_id, l.client_ip,
-        max(struct(m.offset, m.done_ns, m.request_id, m.client_instance_id)) as highest,
-        max_by(struct(m.offset, m.done_ns, m.ts_ns, m.request_id, m.client_instance_id, m.client_id, m.client_ip,
-            m.is_member), struct(m.done_ns, m.request_id)) as last
-    from lookups l join commits m on l.cluster <=> m.cluster and l.group_id = m.group_id and l.topic = m.topic
-        and l.partition = m.partition and m.done_ns < l.asked_ns
-    group by {_OF_PLACE}, l.offset, l.request_id, l.told_ns, l.client_instance_id, l.client_id, l.client_ip
-    having highest.offset > l.offset
+    select {_PLACE}, offset, request_id, ts_ns as answered_ns, client_instance_id, client_id, client_ip, highest, last
+    from ordered where not is_commit and highest.offset > offset
 ), fetches as (
     select c.client_instance_id, p.topic, p.partition, p.partition_offset, p.ts_ns
     from partitions p left semi join seen s on s.topic = p.topic and s.partition = p.partition
@@ -63,7 +73,7 @@ with commits as (
     select s.*, last.offset = s.offset as is_committed from seen s
     left semi join fetches f on f.client_instance_id = s.client_instance_id and f.topic = s.topic
         and f.partition = s.partition and f.partition_offset = s.offset
-        and f.ts_ns between s.told_ns and s.told_ns + {limit.RESET_AFTER_MS} * 1000000L
+        and f.ts_ns between s.answered_ns and s.answered_ns + {limit.RESET_AFTER_MS} * 1000000L
     where last.offset > s.offset
         or (last.offset = s.offset and last.is_member and last.client_instance_id = highest.client_instance_id)
 ), unwanted as (
@@ -71,43 +81,46 @@ with commits as (
         and f.client_instance_id = b.last.client_instance_id and f.topic = b.topic and f.partition = b.partition
         and f.partition_offset <= b.offset and f.ts_ns between b.highest.done_ns and b.last.ts_ns
 )
-select group_id, is_committed, count(*) as n, min(told_ns) as first_ns, max(told_ns) as last_ns,
+select group_id, is_committed, count(*) as n, min(answered_ns) as first_ns, max(answered_ns) as last_ns,
     try_sum(if(is_committed, highest.offset, last.offset) - offset) as n_again,
-    min_by(struct(concat(topic, '-', partition) as place, offset, highest, last, client_id, client_ip, told_ns),
-        struct(told_ns, topic, partition)) as example,
-    min_by(if(is_committed, last.client_instance_id, client_instance_id), struct(told_ns, topic, partition))
+    min_by(struct(concat(topic, '-', partition) as place, offset, highest, last, client_id, client_ip, answered_ns),
+        struct(answered_ns, topic, partition)) as example,
+    min_by(if(is_committed, last.client_instance_id, client_instance_id), struct(answered_ns, topic, partition))
         as client_instance_id,
     {sorted_set("client_instance_id")} as client_instance_ids, cast(null as array<string>) as conn_ids,
-    {joined_lists("array(highest.request_id, last.request_id, request_id)", "told_ns, topic, partition")} as evidence
+    {joined_lists("array(highest.request_id, last.request_id, request_id)", "answered_ns, topic, partition")}
+        as evidence
 from unwanted group by group_id, is_committed"""
 
 
-def _is_before_a_commit(tables: Tables) -> bool:
+def _may_be_after_a_commit(tables: Tables) -> bool:
     """Whether a committed offset that was looked up may be smaller than one that was committed before."""
-    commits = _ranges(rows_of(tables["committing"], *_AT, str(_FIRST), str(_HIGHEST)))
-    return any(
-        first_ns < last_ns and highest > lowest
-        for topic, partition, last_ns, lowest in rows_of(tables["looking_up"], *_AT, str(_LAST), str(_LOWEST))
-        for first_ns, highest in commits.get((topic, partition), ())
-    )
+    looked_up = rows_of(tables["looking_up"], *_AT, str(_LAST), str(_LOWEST))
+    return _some_are_after_a_higher(rows_of(tables["committing"], *_AT, str(_FIRST), str(_HIGHEST)), looked_up)
 
 
 def _is_after_a_commit(tables: Tables) -> bool:
     """Whether a committed offset that was looked up is smaller than one that was committed before."""
-    commits = _ranges(rows_of(tables["commits"], *_AT, "ts_ns", "partition_offset"))
-    return any(
-        committed_ns < ts_ns and committed > offset
-        for topic, partition, ts_ns, offset in rows_of(tables["lookups"], *_AT, "ts_ns", "partition_offset")
-        for committed_ns, committed in commits.get((topic, partition), ())
-    )
+    looked_up = rows_of(tables["lookups"], *_AT, "ts_ns", "partition_offset")
+    return _some_are_after_a_higher(rows_of(tables["commits"], *_AT, "ts_ns", "partition_offset"), looked_up)
 
 
-def _ranges(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, int], list[tuple[int, int]]]:
-    """Returns times with offsets, by topic-partition. rows: of topic, partition, time and offset."""
-    found: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for topic, partition, ts_ns, offset in rows:
-        found.setdefault((topic, partition), []).append((ts_ns, offset))
-    return found
+def _some_are_after_a_higher(commits: Iterable[tuple[Any, ...]], lookups: Iterable[tuple[Any, ...]]) -> bool:
+    """Whether a commit before one of the look-ups had a higher offset. Rows: topic, partition, time and offset."""
+    of_place: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for topic, partition, ts_ns, offset in commits:
+        of_place[topic, partition].append((ts_ns, offset))
+    highest: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
+    for place, rows in of_place.items():
+        rows.sort()
+        times_ns, offsets = zip(*rows, strict=True)
+        highest[place] = list(times_ns), list(accumulate(offsets, max))
+    for topic, partition, ts_ns, offset in lookups:
+        times, so_far = highest.get((topic, partition), ([], []))
+        before = bisect_left(times, ts_ns)
+        if before and so_far[before - 1] > offset:
+            return True
+    return False
 
 
 def _sentence(f: Facts) -> str:
@@ -115,7 +128,7 @@ def _sentence(f: Facts) -> str:
     reader = client(e["client_id"], e["client_ip"])
     more = f", likewise {counted(f.n - 1, 'more time')}" if f.n > 1 else ""
     again = f"{counted(f.n_again, 'record')} {'is' if f.n_again == 1 else 'are'} read again"
-    begins = f"{reader} began there at {f.begin(e['told_ns'])}{more}: {again}"
+    begins = f"{reader} began there at {f.begin(e['answered_ns'])}{more}: {again}"
     if f.is_committed:
         who = client(e["last"]["client_id"], e["last"]["client_ip"])
         return (
@@ -179,7 +192,7 @@ RULE = Rule(
                     "committing": (*_AT, str(_FIRST), str(_HIGHEST)),
                     "looking_up": (*_AT, str(_LAST), str(_LOWEST)),
                 },
-                _is_before_a_commit,
+                _may_be_after_a_commit,
                 then=Candidates(
                     {
                         "commits": (*_AT, "ts_ns", "partition_offset"),

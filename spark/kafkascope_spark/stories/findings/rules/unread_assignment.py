@@ -58,7 +58,7 @@ group by a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_
 
 
 # One finding per client and group: a member that fetches nothing at all, and stays in the group. Fetch requests of the
-# same host for the partition may be its own, where clients could not be told apart.
+# same host for the partition may be its own, where the clients of a host could not be distinguished.
 _FETCHES_NOTHING = f"""
 with {_LAST_ASSIGNMENTS}, readers as (
     select distinct client_instance_id from used join connection_clients using (conn_id)

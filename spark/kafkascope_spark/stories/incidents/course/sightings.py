@@ -9,7 +9,7 @@ that request them.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,22 +22,23 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
-from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
+from kafkascope_parsers.api_keys import FETCH, JOIN_GROUP, METADATA, PRODUCE, SYNC_GROUP
 from kafkascope_spark.stories.incidents.broker_processes import BrokerProcesses, broker_processes
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 from kafkascope_spark.stories.incidents.deleted_topics import Deletions, deletions_in
 from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
-from kafkascope_spark.stories.incidents.late_leaders import SyncRequest, sync_requests
+from kafkascope_spark.stories.incidents.late_leaders import SyncRequest
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.meanwhile import within
 from kafkascope_spark.stories.incidents.other_clusters import clusters_of_topics
 from kafkascope_spark.stories.incidents.successes import Before, last_successes
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
-from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest, join_requests
+from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest
 
+R = TypeVar("R", bound=Row)
 How = Literal["followed", "named", "served"]
 _SHOWN = (
     "conn_id",
@@ -224,11 +225,18 @@ class Packets:
 
     def joins(self, group_ids: Collection[str]) -> list[JoinRequest]:
         """Returns the JoinGroup requests of the groups. Raises UsageError where a table cannot be read."""
-        return join_requests(self._dataset, group_ids)
+        return self._of_groups(JoinRequest, JOIN_GROUP, group_ids)
 
     def syncs(self, group_ids: Collection[str]) -> list[SyncRequest]:
         """Returns the SyncGroup requests of the groups. Raises UsageError where a table cannot be read."""
-        return sync_requests(self._dataset, group_ids)
+        return self._of_groups(SyncRequest, SYNC_GROUP, group_ids)
+
+    def _of_groups(self, kind: type[R], api_key: int, group_ids: Collection[str]) -> list[R]:
+        """Returns the requests of an API that name one of the groups. Memory: these requests."""
+        if self._dataset is None or not group_ids:
+            return []
+        chosen = one_of("group_id", sorted(group_ids)) & (ds.field("api_key") == api_key)
+        return list(read(self._dataset, kind, chosen))
 
     def reported_errors(self, request_ids: Collection[str]) -> list[ReportedError]:
         """Returns the errors in responses to these requests. Raises UsageError where a table cannot be read."""

@@ -431,8 +431,8 @@ def test_the_last_request_of_an_idle_client_is_no_copy(connection: Make) -> None
 def test_bootstrap_servers_that_did_not_respond_at_once_are_given_up_together(
     connection: Make, since: int, until: int, next_at: int, one: bool
 ) -> None:
-    """Recorded of librdkafka on a loaded machine: the third bootstrap server told it the brokers. Its client closes all
-    three connections within some milliseconds, or before it opens the next one."""
+    """A recording of librdkafka on a loaded machine: the third bootstrap server answered Metadata. The client closes
+    all three connections within some milliseconds, or before it opens the next one."""
     handshake = {"apis": {API_VERSIONS}, **LIBRDKAFKA}
     first = connection("first", 10, 130, server="10.0.0.1:9092", **handshake)
     second = connection("second", 62, 130, server="10.0.0.2:9092", node_id=2, **handshake)
