@@ -83,9 +83,11 @@ def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
     """Returns the failure of another broker, where the broker that the client waited for served others: records wait
     until all in-sync replicas have them, and a group waits until its coordinator is back. Of several failures that
     lasted about as long, it is the one that began last: a client that was served during the others did not wait for
-    them."""
+    them. Brokers between which packets are lost keep only those waiting who wait for one of the two."""
 
     def is_other(failure: Failure) -> bool:
+        if failure.kind.between_brokers and failure.is_lossy:
+            return stall.node_id is None or stall.node_id in {row.node_id for row in failure.states}
         return failure.kind.between_brokers or failure.node_id != stall.node_id
 
     keys = [OF_NAMED_NODES] if stall.node_id is None else [OF_NAMED_NODES, OF_UNKNOWN_NODES]

@@ -56,8 +56,8 @@ def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
     for row in brokers:
         by_broker[at_ip.get(row.server_ip, row.server_ip) if row.node_id is None else row.node_id].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
-    failures = without_mirrored(failures)
-    failures += without_mirrored([failure for rows in by_broker.values() for failure in _served_paths(rows)])
+    paths = without_mirrored([failure for rows in by_broker.values() for failure in _served_paths(rows)])
+    failures = [*_without_lossy(without_mirrored(failures), paths), *paths]
     failures += _without_ports(_never_served(others), failures)
     explained = _times(failures)
     slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
@@ -149,6 +149,28 @@ def _served_paths(rows: list[BrokerState]) -> Iterator[Failure]:
         apart_ns = APART_NS if states == NOT_ACCEPTING.states else 0
         for cluster in _overlapping(_bad_stretches(rows, states), apart_ns):
             yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
+
+
+def _without_lossy(failures: Iterable[Failure], paths: Iterable[Failure]) -> Iterator[Failure]:
+    """Yields the failures without those of brokers that did not reach each other for a moment on a path that lost
+    packets until then or from then on: their states are added to the failure of that path."""
+    lossy = [path for path in paths if path.kind is REPLICATION]
+    for failure in failures:
+        ends = _ends_of(failure)
+        losing = (p for p in lossy if _ends_of(p) == ends and p.overlap_ns(failure.start_ns, failure.end_ns) >= 0)
+        path = next(losing, None) if failure.kind is REPLICATION else None
+        if path is None:
+            yield failure
+        else:
+            path.states += failure.states
+            path.start_ns = min(path.start_ns, failure.start_ns)
+            until_ns = max(path.affected_to_ns, failure.affected_to_ns)
+            path.end_ns = path.affected_until_ns = None if until_ns == FOREVER else until_ns
+
+
+def _ends_of(failure: Failure) -> frozenset[str]:
+    """Returns the addresses of the brokers and hosts of a failure."""
+    return frozenset(ip for row in failure.states for ip in (row.server_ip, row.host))
 
 
 def _of_broker(rows: list[BrokerState]) -> Iterator[Failure]:
@@ -329,7 +351,8 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
 def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
     """Returns the failure of a broker or path that served all hosts, but badly. It lasts as long as any stretch."""
     failure = _failure([cluster], hosts, [])
-    failure.kind = KIND_OF_STATE[cluster[0].states[0].state]
+    kind = KIND_OF_STATE[cluster[0].states[0].state]
+    failure.kind = REPLICATION if kind is PATH and failure.kind is REPLICATION else kind
     failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
     failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
     if failure.kind.keeps_out:

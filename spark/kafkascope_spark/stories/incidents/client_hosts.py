@@ -22,9 +22,10 @@ LEAST_BROKERS = 2
 """Fewest brokers of a host that prove a failure of the host: with one broker, a failure of the path looks the same."""
 
 
-def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
+def unreachable_hosts(states: Iterable[BrokerState], of_brokers: Iterable[Failure] = ()) -> list[Failure]:
     """Returns the failures of silent hosts, in order of time. Hosts of brokers and controllers are left out: they have
-    failures of their own."""
+    failures of their own. A host that sends again and still reaches no broker is unreachable until it does: such
+    silences are added to the failure of that host among of_brokers."""
     known = list(states)
     silent = [row for row in known if row.state == "host_silent" and row.host_kind == "client"]
     silences = sorted(_silences(silent), key=lambda rows: (rows[0].from_ns, rows[0].host))
@@ -42,7 +43,19 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
     used = _servers_of_hosts(known, {host for failure in failures for host in failure.hosts})
     for failure in failures:
         failure.servers = frozenset(server for host in failure.hosts for server in used[host])
-    return failures
+    cut = [failure for failure in of_brokers if failure.kind is CLIENT_HOST]
+    return [failure for failure in failures if not any(_is_added(failure, each) for each in cut)]
+
+
+def _is_added(silence: Failure, cut: Failure) -> bool:
+    """Adds the silence of a host to a failure of the same host without service in between. Returns whether it did."""
+    if silence.hosts != cut.hosts or cut.overlap_ns(silence.start_ns, silence.end_ns) < 0:
+        return False
+    cut.states = [*silence.states, *cut.states]
+    cut.start_ns = min(silence.start_ns, cut.start_ns)
+    if silence.affected_to_ns > cut.affected_to_ns:
+        cut.end_ns = cut.affected_until_ns = silence.end_ns
+    return True
 
 
 def slow_hosts(states: Iterable[BrokerState], failures: Iterable[Failure]) -> list[Failure]:

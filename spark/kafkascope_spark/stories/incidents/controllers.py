@@ -16,8 +16,10 @@ from kafkascope_spark.stories.incidents.kinds.controller_unresponsive import CON
 from kafkascope_spark.stories.incidents.kinds.controllers_cut import CONTROLLERS_CUT
 from kafkascope_spark.stories.incidents.kinds.cut_from_controller import CUT_FROM_CONTROLLER
 from kafkascope_spark.stories.incidents.kinds.replication import REPLICATION
+from kafkascope_spark.stories.incidents.kinds.texts import reaction
 from kafkascope_spark.stories.servers.table import BrokerState
 
+_WITHOUT_CONTROLLERS = (CONTROLLERS_CUT, CONTROLLER_DOWN, CONTROLLER_UNRESPONSIVE)
 _OF_CONTROLLERS = frozenset({"controller", "inter_broker"})
 """Roles of connections to a controller."""
 
@@ -69,8 +71,22 @@ def join_cut_controllers(
             _join(last, failure)
             failures.remove(failure)
         else:
-            failure.kind = CONTROLLERS_CUT
+            failure.kind, failure.node_id = CONTROLLERS_CUT, None
             last = failure
+    for failure in failures:
+        if failure.kind is CONTROLLERS_CUT:
+            failure.subject = listed(sorted({ip for row in failure.states for ip in (row.server_ip, row.host)}))
+
+
+def give_absent_controllers(failures: Iterable[Failure]) -> None:
+    """Sets how long the controllers were lost, too, before the cluster reacted to the failure of a broker."""
+    all_of_them = list(failures)
+    lost = [failure for failure in all_of_them if failure.kind in _WITHOUT_CONTROLLERS]
+    for failure in all_of_them if lost else ():
+        known = reaction(failure) if failure.is_of_broker and failure not in lost else None
+        if known is not None:
+            overlaps = (each.overlap_ns(known.failed_ns, known.failed_ns + known.cluster_ns) for each in lost)
+            failure.process.without_controllers_ns = max(0, *overlaps)
 
 
 def _is_served_beside(row: BrokerState, failure: Failure) -> bool:

@@ -74,6 +74,8 @@ class BrokerProcess:
     """Restarts of the process during the failure, in order of time."""
     session: EndedSession | None = None
     """ZooKeeper session of the broker, if it ended with the failure."""
+    without_controllers_ns: int = 0
+    """How long the controllers did not work either, until the cluster reacted to the failure."""
 
     def add(self, later: "BrokerProcess") -> None:
         """Adds what is known of the process when it failed once more."""

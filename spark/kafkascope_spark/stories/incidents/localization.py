@@ -174,7 +174,7 @@ _BROKER = Suspect(
 _PEERS = Suspect(
     "broker",
     lambda failure: f"the broker at {_hosts(failure)}",
-    _are_hosts_served,
+    lambda failure, contrast: len(failure.hosts) > 1 or _are_hosts_served(failure, contrast),  # one fault, not several
     "its log for that time, or whether it reached other brokers meanwhile",
 )
 _MTU = Suspect(

@@ -29,7 +29,12 @@ from kafkascope_spark.stories.incidents.client_listeners import name_by_client_l
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, mark_cut_hosts
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
-from kafkascope_spark.stories.incidents.controllers import Listener, give_controllers, join_cut_controllers
+from kafkascope_spark.stories.incidents.controllers import (
+    Listener,
+    give_absent_controllers,
+    give_controllers,
+    join_cut_controllers,
+)
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.dead_addresses import mark_dead_addresses
@@ -251,7 +256,7 @@ class Incidents:
             *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
             *self._found("listeners", self._listeners.failures),
             *self._found("slow consumers", lambda: slow_consumers(self._rebalances, self._clients)),
-            *self._found("client hosts", lambda: unreachable_hosts(self._states)),
+            *self._found("client hosts", lambda: unreachable_hosts(self._states, of_brokers)),
             *self._found("slow hosts", lambda: slow_hosts(self._states, of_brokers)),
             *self._found("lost connections", lambda: lost_flows(self._states, of_brokers)),
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
@@ -295,7 +300,7 @@ class Incidents:
         self._do("long polls", lambda: give_held(found, self._packets, self._clients))
         self._do("joins that were given up", lambda: give_given_up(found, self._packets))
         self._give_what_held_groups_up(found)
-        self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
+        self._give_courses(found)
         self._do("times of errors", lambda: give_error_brackets(found, self._packets.last_successes))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
@@ -304,6 +309,11 @@ class Incidents:
         found = with_repeated(found)
         self._do("stalls of consequences", lambda: give_further_stalls(found))
         return found
+
+    def _give_courses(self, failures: list[Failure]) -> None:
+        """Sets the steps that followed, and whether the controllers were lost, too, until the cluster reacted."""
+        self._do("courses", lambda: give_courses(failures, lambda: self._leadership, self._packets))
+        self._do("absent controllers", lambda: give_absent_controllers(failures))
 
     def _give_what_held_groups_up(self, failures: list[Failure]) -> None:
         """Sets the leaders and the member ids for which rebalances waited."""

@@ -465,7 +465,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "broker silent": (lost("broker_silent", end_ns=None), {"broker_lost"}),
     "broker frozen": (lost("broker_frozen", clients=["ci-1", "ci-2"]), {"broker_lost"}),
     "path cut": (lost("path", hosts=["10.0.0.9"]), {"broker_lost"}),
-    "replication cut": (lost("replication", hosts=["10.0.0.8"]), {"broker_lost"}),
+    "replication path failed": (lost("replication", hosts=["10.0.0.8"]), {"broker_lost"}),
     "broker slow": (lost("broker_slow"), set()),
     "leader moved": (lost("leader_move", node_id=None), set()),
     "nobody was there": (lost("listener", node_id=None), set()),

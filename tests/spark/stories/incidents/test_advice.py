@@ -7,9 +7,11 @@ import pytest
 from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_spark.stories.incidents.actions import brokers, clients, network, one_for_each_owner
+from kafkascope_spark.stories.incidents.controllers import give_absent_controllers
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import actions_of
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
+from kafkascope_spark.stories.incidents.kinds.controllers_cut import CONTROLLERS_CUT
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.table import CourseStep, StepName
 from kafkascope_spark.stories.libraries.java import JAVA
@@ -220,6 +222,20 @@ def test_advice_is_for_whoever_took_longer(
     assert ("broker.session.timeout.ms" in text) == of_cluster
     took = "the cluster took 8.00 s to react" if of_cluster else "clients took 8.00 s after the cluster had reacted"
     assert f"Of the 9.00 s until the last client was served, {took}." in text
+
+
+@pytest.mark.parametrize(("back", "are_lost"), [(12, True), (7, False)])
+def test_no_session_timeout_is_lowered_where_the_controllers_were_lost(
+    silent_broker: list[BrokerState], *, back: int, are_lost: bool
+) -> None:
+    """Recorded: the controllers did not reach each other for 18 s; a broker that died meanwhile was replaced 5 s after
+    they did again. No setting of brokers moves its leaders before."""
+    failure = Failure(BROKER_SILENT, "node 2", 5 * NS, 20 * NS, states=silent_broker[1:2])
+    failure.course = tuple(CourseStep(step, at * NS, None, "") for step, at in steps(13))
+    give_absent_controllers([failure, Failure(CONTROLLERS_CUT, "10.0.0.1, 10.0.0.2", 3 * NS, back * NS)])
+    text = " ".join(action.text for action in actions_of(failure, Observed(failure, {}, [])))
+    assert ("broker.session.timeout.ms" in text) != are_lost
+    assert ("For 7.00 s of that its controllers did not work: see why first." in text) == are_lost
 
 
 def test_no_client_is_told_to_come_back_sooner_where_it_could_not(

@@ -75,6 +75,21 @@ def test_a_host_that_sends_nothing_to_anybody_is_unreachable_whichever_broker_sh
     assert len(failure.servers) == 3
 
 
+@pytest.mark.parametrize(("until", "n"), [(19.6, 1), (17.0, 2)])
+def test_a_silent_host_that_sends_again_and_reaches_no_broker_was_unreachable_all_the_time(
+    state: MakeState, until: float, n: int
+) -> None:
+    """Recorded: nothing reached a client host for 12 s. It sent nothing until its clients gave up and tried to connect,
+    which no broker's packets answered. Where it was served in between, it was unreachable twice."""
+    rows = grid(state, {(node, 21): ("silent", 19.6, 22.7) for node in (1, 2, 3)})
+    rows += [state(node, 21, "host_silent", 10.1, until) for node in (1, 2, 3)]
+    cut = with_cut_hosts(broker_failures(rows), rows)
+    found = [*unreachable_hosts(rows, cut), *cut]
+    assert [failure.kind.name for failure in found] == ["client_host"] * n
+    fault = fault_of(found[-1])
+    assert (found[0].start_ns, fault.end_ns) == (int(10.1 * NS), int(22.7 * NS))
+
+
 def test_hosts_that_fall_silent_and_come_back_together_are_one_failure(state: MakeState) -> None:
     rows = grid(state, {(2, 21): ("host_silent", 10, 25), (3, 22): ("host_silent", 10.4, 25.3)})
     (failure,) = unreachable_hosts(rows)

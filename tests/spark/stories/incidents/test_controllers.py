@@ -95,6 +95,7 @@ def test_controllers_that_do_not_reach_each_other_are_one_failure_until_the_last
     join_cut_controllers(failures, lambda _: roles | {"10.0.0.4:9092": frozenset({"inter_broker"})}, rows)
     assert sorted(failure.kind.name for failure in failures) == ["controllers_cut", "replication"]
     (cut,) = (failure for failure in failures if failure.kind.name == "controllers_cut")
+    assert (cut.subject, cut.node_id) == ("10.0.0.1, 10.0.0.2, 10.0.0.3", None)
     fault = fault_of(cut)
     assert (fault.start_ns, fault.end_ns) == (8 * NS, int(32.7 * NS))
     assert "did not reach each other from 00:08.000" in sentence_of(cut, cut.end_ns, 0)

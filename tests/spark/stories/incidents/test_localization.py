@@ -71,6 +71,18 @@ def test_a_path_is_sure_where_both_its_ends_were_served(state: MakeState) -> Non
     assert "takes no packets with 1448 bytes of payload (MTU)" in failure.alternatives[0].what
 
 
+@pytest.mark.parametrize(
+    ("peers", "expected"), [((3,), ("possible", ["broker", "broker"])), ((3, 4), ("likely", ["broker"]))]
+)
+def test_a_broker_that_several_others_did_not_reach_is_more_likely_than_all_of_them(
+    state: MakeState, peers: tuple[int, ...], expected: Told
+) -> None:
+    rows = [state(node, 21, "serving", 0, 50) for node in (2, 3, 4)]
+    (failure,) = broker_failures([*rows, *(state(2, peer, "silent", 5, 20, "broker") for peer in peers)])
+    assert failure.kind.name == "replication"
+    assert told(failure, Contrast()) == expected
+
+
 def test_a_host_is_sure_where_it_used_several_brokers_and_others_were_served(state: MakeState) -> None:
     one = seen(state, "host_silent", 21)
     (failure,) = unreachable_hosts([*one, state(1, 21, "serving", 0, 50)])

@@ -17,9 +17,8 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    ends = {row.server_ip for row in failure.states} | {row.host for row in failure.states}
     return (
-        f"The controllers at {listed(sorted(ends))} did not reach each other {times.of(failure)}: without a majority "
+        f"The controllers at {failure.subject} did not reach each other {times.of(failure)}: without a majority "
         "of them no leader is elected and a failed broker is not replaced, while the other brokers keep serving"
     )
 

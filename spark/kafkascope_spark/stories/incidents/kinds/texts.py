@@ -34,9 +34,10 @@ KIP_800 = "poll timeout"
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """Durations after a failure. cluster_ns: until the cluster first reacted; clients_ns: from then until the last
-    client was served."""
+    """Durations after a failure, which was at failed_ns. cluster_ns: until the cluster first reacted; clients_ns: from
+    then until the last client was served."""
 
+    failed_ns: int
     cluster_ns: int
     clients_ns: int
 
@@ -161,8 +162,8 @@ def reaction(failure: Failure) -> Reaction | None:
     at = {step: [each.ts_ns for each in first if each.step == step] for step in ("failed", "detected", "served")}
     if not all(at.values()):
         return None
-    detected_ns = at["detected"][0]
-    return Reaction(max(detected_ns - at["failed"][0], 0), max(at["served"][-1] - detected_ns, 0))
+    failed_ns, detected_ns = at["failed"][0], at["detected"][0]
+    return Reaction(failed_ns, max(detected_ns - failed_ns, 0), max(at["served"][-1] - detected_ns, 0))
 
 
 def lacked_replicas_ns(failure: Failure) -> int:
@@ -186,6 +187,9 @@ def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[Act
     whole = f"Of the {duration(known.cluster_ns + known.clients_ns)} until the last client was served"
     if known.cluster_ns >= known.clients_ns:
         yield brokers(f"{whole}, the cluster took {duration(known.cluster_ns)} to react.")
+        absent_ns = failure.process.without_controllers_ns
+        if 2 * absent_ns >= known.cluster_ns:
+            by_cluster = [f"For {duration(absent_ns)} of that its controllers did not work: see why first."]
         yield from map(brokers, by_cluster)
         return
     if 2 * lacked_replicas_ns(failure) >= known.clients_ns:
