@@ -85,6 +85,7 @@ class Startups:
         self._state = State.ABSENT
         self._start: Start | None = None
         self._number = 0
+        self._was_ready = False
         self._open: set[str] = set()
         self._last_ns = 0
         self._rows: list[StartupRow | StartupStepRow] = []
@@ -205,9 +206,9 @@ class Startups:
     def _did_its_work(self, start: Start) -> bool:
         """Whether all requests of a client were served, and nothing shows that it had more to do: a consumer that
         fetched without records being available, whose first Fetch still waited for records when its connection ended,
-        or that stayed in a group without a partition; a producer that got its producer id and had nothing to send; an
-        administrator that got a response; a client that requested only metadata and got all responses; or an
-        encrypted client that got a response."""
+        or that stayed in a group without a partition; a producer that got its producer id, or had been ready before,
+        and had nothing to send; an administrator that got a response; a client that requested only metadata and got all
+        responses; or an encrypted client that got a response."""
         kind = self._instance.kind
         if kind.claimed:
             return "first_exchange" in start.done
@@ -220,7 +221,8 @@ class Startups:
         if "metadata" not in start.done:
             return False
         if is_producer(kind):
-            return "init_producer_id" in start.done and SENDS.isdisjoint(s.name for s in start.steps)
+            has_id = self._was_ready or "init_producer_id" in start.done
+            return has_id and SENDS.isdisjoint(s.name for s in start.steps)
         return kind.kind == "unknown"
 
     def _steps(self, start: Start, request: Request) -> list[Step]:
@@ -263,6 +265,7 @@ class Startups:
         self._start = None
         self._add_lookups(start)
         outcome = self._outcome(start)
+        self._was_ready |= outcome == "ready"
         ready = start.ready if outcome == "ready" else None
         ended = EndedStart(
             instance=self._instance,

@@ -168,6 +168,28 @@ def test_a_producer_that_had_nothing_to_send_is_done(
     assert start.outcome == outcome
 
 
+@pytest.mark.parametrize(("produced", "outcome"), [(False, "done"), (True, "gave_up")])
+def test_a_producer_that_connects_again_with_nothing_to_send_has_not_failed(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest, *, produced: bool, outcome: str
+) -> None:
+    """Recorded of a Java producer that sends every 7 s, to brokers that close what was idle for 4 s: it was stopped
+    1.3 s after it had connected again. A record without a response was not written."""
+    apis = {api_keys.METADATA, api_keys.INIT_PRODUCER_ID, api_keys.PRODUCE}
+    first, again = connection("c1", 0, 9_000, apis=apis), connection("c2", 43_091, 44_400, apis=apis)
+    startups = Startups(instance(first, again), CAPTURE)
+    sent = [(api_keys.METADATA, 3, 4), (api_keys.INIT_PRODUCER_ID, 5, 6), (api_keys.PRODUCE, 7, 8)]
+    later = [(api_keys.METADATA, 43_095, 43_096), *([(api_keys.PRODUCE, 43_100, None)] if produced else [])]
+    for one, requests in ((first, sent), (again, later)):
+        startups.on_open(one)
+        for each in requests:
+            request = request_row(*each, conn_id=one.conn_id)
+            startups.on_request(request)
+            if request.response_ns is not None:
+                startups.on_answer(request)
+        startups.on_close(one, one.close_ns or 0)
+    assert [row.outcome for row in startups.finish() if isinstance(row, StartupRow)] == ["ready", outcome]
+
+
 def test_a_consumer_that_leaves_before_a_fetch_is_answered_gave_up(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:
