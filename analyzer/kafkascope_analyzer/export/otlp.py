@@ -49,7 +49,7 @@ with last as (select max(last_ns) as capture_end_ns from captures)
 select i.incident_id as trace, i.incident_id as id, null as parent, i.kind as name, 'kafka ' || i.cluster as service,
     i.start_ns as from_ns, coalesce(i.end_ns, capture_end_ns) as to_ns, i.severity = 'error' as failed,
     {'severity': i.severity, 'subject': i.subject, 'node_id': i.node_id, 'sentence': i.sentence,
-    'confidence': i.confidence, 'is_over': i.end_ns is not null, 'evidence': i.evidence} as attributes
+    'confidence': i.confidence, 'is_over': i.ending = 'over', 'evidence': i.evidence} as attributes
 from incidents i cross join last
 union all by name
 select s.incident_id as trace, s.stall_id as id, s.incident_id as parent, 'stall: ' || s.kind as name,

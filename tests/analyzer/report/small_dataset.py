@@ -32,12 +32,18 @@ def write_table(dataset: Path, table: Table, rows: list[dict[str, Any]]) -> None
         rows = [{"served": True if row.get("to_ns") else None, **row} for row in rows]
     if table.name == "incidents":  # whose families are no worse than they, where a row does not say otherwise
         rows = [{"family_severity": row["severity"], **row} for row in rows]
+        rows = [{"ending": "over" if has_ended(row) else "going_on", **row} for row in rows]
     place = dataset / "stories" / table.name if table in STORY_TABLES else dataset / table.name
     place.mkdir(parents=True, exist_ok=True)
     schema = pa.schema([(field.name, field.type) for field in table.schema])  # these rows leave out what is required
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), place / "part-0.parquet")
     if (dataset / MANIFEST).is_file():
         relist(dataset)
+
+
+def has_ended(row: dict[str, Any]) -> bool:
+    """Whether an incident has an end of its harm, and of the fault if its begin is known."""
+    return row.get("end_ns") is not None and (row.get("fault_start_ns") is None or row.get("fault_end_ns") is not None)
 
 
 def relist(dataset: Path) -> None:

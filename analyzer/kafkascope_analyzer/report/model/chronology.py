@@ -16,6 +16,7 @@ from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.model.incidents.consequences import change_text
 from kafkascope_analyzer.report.model.incidents.families import every_incident
+from kafkascope_analyzer.report.model.incidents.impact import unended_text
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.model.incidents.summary import title_of
 from kafkascope_analyzer.report.model.incidents.waits import wait_text, who_waited
@@ -79,7 +80,7 @@ def _incidents(facts: Facts) -> Iterator[Entry]:
             groups=tuple(sorted({stall.group_id for stall in family.stalls if stall.group_id})),
         )
         title = title_of(row)
-        still = ", not over when the capture ended" if end is None else ""
+        still = f", {unended_text(family)}" if end is None else ""
         yield replace(about, text=f"{title} begins ({family.severity}){still}")
         if end is not None:
             lasted = span((end - begin) // 1000)

@@ -183,6 +183,8 @@ class Failure:
     """Longest wait that is not a stall: for the address of a name, or for a connection that is not closed at once."""
     encrypted_hosts: frozenset[str] = frozenset()
     """Hosts that waited on encrypted connections without known keys, so that the requests are not known."""
+    connecting_hosts: frozenset[str] = frozenset()
+    """Hosts that waited for a connection to a broker, and were served by no other one meanwhile."""
     process: BrokerProcess = field(default_factory=BrokerProcess)
     members: GroupMembers = field(default_factory=GroupMembers)
     topic: TopicFacts = field(default_factory=TopicFacts)
@@ -256,7 +258,8 @@ class Failure:
     @property
     def kept_out(self) -> frozenset[str]:
         """Hosts that could not connect because of the failure."""
-        return self.hosts | {run.client_ip for run in self.lookups} if self.kind.keeps_out else frozenset()
+        by_kind = self.hosts | {run.client_ip for run in self.lookups} if self.kind.keeps_out else frozenset()
+        return by_kind | self.connecting_hosts
 
     @property
     def is_lossy(self) -> bool:

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Callable
 
 from kafkascope_parsers.api_keys import FETCH
-from kafkascope_parsers.error_facts import FATAL
+from kafkascope_parsers.error_facts import FATAL, SERVER_CLOSED
 from kafkascope_spark.stories.incidents.actions import Action, one_for_each_owner
 from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.failure import SECOND, UNSERVED, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, UNSERVED, Failure, is_stuck
 from kafkascope_spark.stories.incidents.harm import harm_of
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.localization import hosts_of
@@ -15,7 +15,7 @@ from kafkascope_spark.stories.incidents.lost_records import is_final
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
-from kafkascope_spark.stories.incidents.table import FailedTime, IncidentRow, Place
+from kafkascope_spark.stories.incidents.table import Ending, FailedTime, IncidentRow, Place
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import SEVERE_MS
 
@@ -60,6 +60,7 @@ def incident_row(
         stretches=tuple(FailedTime(*stretch) for stretch in failure.stretches),
         course=failure.course,
         end_ns=end_ns(failure),
+        ending=ending_of(failure),
         root_incident_id=identity(failure.root) if failure.root is not None else None,
         severity=severity,
         family_severity=severity,
@@ -67,6 +68,7 @@ def incident_row(
         actions=actions_of(failure, observed),
         clients=tuple(sorted(clients_of(failure))),
         encrypted_hosts=tuple(sorted(failure.encrypted_hosts)),
+        kept_out_hosts=tuple(sorted(failure.kept_out)),
         n_stalls=len(stalls),
         earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
         longest_ms=max([failure.waited_ms, failure.refused_ms, *(stall.waited_ms for stall in stalls)]),
@@ -114,10 +116,31 @@ def end_ns(failure: Failure) -> int | None:
     """Returns when the last stalled client was served again, gave up or ended. The end of the failure counts if nobody
     stalled, and for stalls that went on because of a later failure."""
     stalls = [*failure.stalls, *failure.earlier_stalls]
+    if not stalls and any(map(_still_tries, failure.recoveries)):
+        return None
     ends = [stall.to_ns for stall in stalls if stall.stall_id not in failure.outlasting]
     if not ends or failure.outlasting:
         ends.append(failure.end_ns)
     return None if None in ends else max(end for end in ends if end is not None)
+
+
+def _still_tries(recovery: ClientRecovery) -> bool:
+    """Whether the client still failed, again and again, when the capture ended."""
+    is_closed = SERVER_CLOSED.issuperset(recovery.error_names)
+    return recovery.outcome == "still_open" and is_stuck(recovery) and not is_closed
+
+
+def ending_of(failure: Failure) -> Ending:
+    """Returns whether the failure is over for those whom it affected, and as a fault. A move is over once it has
+    happened."""
+    until_ns, fault = end_ns(failure), fault_of(failure)
+    is_fault_over = failure.kind.is_move or fault.start_ns is None or fault.end_ns is not None
+    is_over = until_ns is not None and is_fault_over
+    if failure.misuse is not None and failure.misuse.unserved:
+        return "not_seen" if is_over else "going_on"
+    if is_over:
+        return "over"
+    return "going_on" if failure.shown_until_ns is None else "not_seen"
 
 
 def severity_of(failure: Failure) -> str:

@@ -27,6 +27,7 @@ from kafkascope_spark.stories.incidents.client_failures import client_failures
 from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
 from kafkascope_spark.stories.incidents.client_listeners import name_by_client_listeners
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, mark_cut_hosts
+from kafkascope_spark.stories.incidents.connecting_hosts import give_connecting_hosts
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.stories.incidents.controllers import (
@@ -303,7 +304,7 @@ class Incidents:
         self._give_courses(found)
         self._do("times of errors", lambda: give_error_brackets(found, self._packets.last_successes))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
-        self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
+        self._give_waiting_hosts(found)
         self._do("addresses of names", lambda: mark_dead_addresses(found, self._lookups, self._states))
         self._do("places", lambda: self._localize(found))
         found = with_repeated(found)
@@ -314,6 +315,12 @@ class Incidents:
         """Sets the steps that followed, and whether the controllers were lost, too, until the cluster reacted."""
         self._do("courses", lambda: give_courses(failures, lambda: self._leadership, self._packets))
         self._do("absent controllers", lambda: give_absent_controllers(failures))
+
+    def _give_waiting_hosts(self, failures: list[Failure]) -> None:
+        """Sets the hosts that waited, where no client is known of which a stall would show that."""
+        waits = self._packets.connection_waits
+        self._do("connecting hosts", lambda: give_connecting_hosts(failures, waits, self._stall_ms))
+        self._do("encrypted hosts", lambda: give_encrypted_hosts(failures, self._packets.encrypted))
 
     def _give_what_held_groups_up(self, failures: list[Failure]) -> None:
         """Sets the leaders and the member ids for which rebalances waited."""

@@ -54,7 +54,14 @@ def _follows(earlier: Failure, later: Failure) -> bool:
 
 
 def _is_short(failure: Failure) -> bool:
-    return failure.end_ns is not None and failure.end_ns - failure.start_ns <= SHORT_NS
+    """Whether packets show the failure for a short time only: it may have begun and ended well before and after them
+    where hosts sent nothing in between."""
+    if failure.end_ns is None:
+        return False
+    fault = fault_of(failure)
+    shown_from_ns = failure.start_ns if fault.start_ns is None else fault.start_ns
+    shown_to_ns = failure.end_ns if fault.end_after_ns is None else fault.end_after_ns
+    return shown_to_ns - shown_from_ns <= SHORT_NS
 
 
 def _join(group: Sequence[Failure]) -> None:
@@ -82,6 +89,7 @@ def _join(group: Sequence[Failure]) -> None:
         first.error_names |= other.error_names
         first.outlasting |= other.outlasting
         first.encrypted_hosts |= other.encrypted_hosts
+        first.connecting_hosts |= other.connecting_hosts
         first.waited_ms = max(first.waited_ms, other.waited_ms)
     first.end_ns, first.affected_until_ns = last.end_ns, last.affected_until_ns
 

@@ -24,6 +24,7 @@ Place = Literal[
 ]
 
 Confidence = Literal["confirmed", "likely", "possible"]
+Ending = Literal["over", "going_on", "not_seen"]
 
 StepName = Literal["failed", "detected", "failed_over", "learned", "served", "caught_up"]
 STEPS: tuple[StepName, ...] = get_args(StepName)
@@ -140,6 +141,12 @@ class IncidentRow(StoryRow):
         TIME,
         "when the last client that stalled was served again, gave up or ended; null: one still waited",
     ]
+    ending: Annotated[
+        Ending,
+        "whether it is over, for the affected clients and as a fault: over (packets show it, or those whom it affected "
+        "were served again), going_on (a client still waited or tried when the capture ended, or the fault went on), "
+        "not_seen (its clients gave up or ended without being served, and nobody tried again)",
+    ]
     root_incident_id: Annotated[str | None, "incident that it followed from; null where it followed from none"]
     severity: Annotated[
         str,
@@ -161,6 +168,11 @@ class IncidentRow(StoryRow):
         "hosts that waited for it on encrypted connections without known keys, so that it is not known for what they "
         "waited and which of their clients stalled",
     ]
+    kept_out_hosts: Annotated[
+        tuple[str, ...],
+        "hosts that could not connect because of it: they had no address, or their attempts were not answered or not "
+        "accepted",
+    ]
     n_stalls: Annotated[int, "stalls that belong to it"]
     earlier_stalls: Annotated[
         tuple[str, ...],
@@ -169,7 +181,7 @@ class IncidentRow(StoryRow):
     longest_ms: Annotated[
         int,
         "the longest of its stalls, milliseconds; or the longest wait for the address of a name, for a connection to "
-        "be accepted, or on encrypted connections, if that was longer",
+        "be answered or accepted, or on encrypted connections, if that was longer",
     ]
     n_records_late: Annotated[
         int,

@@ -17,15 +17,21 @@ GAVE_UP_NS = 1_000_000_000
 """A client that does other work for this long after an error without a retry has given up."""
 
 
+STILL_TRIES_NS = 30_000_000_000
+"""Largest pause between two attempts to connect: socket.connection.setup.timeout.max.ms of the Java client, whose
+attempts wait longest."""
+
+
 class OpenOutcomes:
     """Determines outcomes. connections: all connections of the client; worked: ids of those with responses to more than
-    the handshake. Both are read only once, because a client may have thousands of connections and of open episodes."""
+    the handshake; end_ns: end of the capture. The connections are read only once, because a client may have thousands
+    of connections and of open episodes."""
 
-    def __init__(self, connections: Iterable[Connection], worked: Collection[str]) -> None:
+    def __init__(self, connections: Iterable[Connection], worked: Collection[str], end_ns: int) -> None:
         listed = list(connections)
         self._servers = {c.server for c in listed}
         self._is_member = any(c.groups for c in listed)
-        self._is_alive = any(c.close_ns is None and not c.failed_to_open for c in listed)
+        self._is_alive = any(c.close_ns is None and not c.failed_to_open for c in listed) or _tries(listed, end_ns)
         last_requests: dict[str, int] = defaultdict(int)
         for c in listed:
             if c.conn_id in worked:
@@ -48,3 +54,10 @@ class OpenOutcomes:
     def _asked_after(self, ts_ns: int, besides: str | None = None) -> bool:
         """Whether any server (except `besides`) got a request after ts_ns."""
         return any(at > ts_ns for at, server in self._last_requests[:2] if server != besides)
+
+
+def _tries(connections: Iterable[Connection], end_ns: int) -> bool:
+    """Whether the client still tried to connect when the capture ended, in vain: a client that ends closes its
+    connections, and opens no other."""
+    last = max(connections, key=lambda c: c.last_ns, default=None)
+    return last is not None and last.failed_to_open and end_ns - last.last_ns < STILL_TRIES_NS

@@ -426,7 +426,8 @@ class Recoveries:
                 step = step_of("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
                 self._episodes.error(("connection", connection.server), step)
                 self._lose(Unanswered(waiting.only(late).requests), step)
-        return self._episodes.finish(OpenOutcomes(self._connections.values(), self._worked).outcome, left_ns or end)
+        outcomes = OpenOutcomes(self._connections.values(), self._worked, end)
+        return self._episodes.finish(outcomes.outcome, left_ns or end)
 
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)

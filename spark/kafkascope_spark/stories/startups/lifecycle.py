@@ -21,6 +21,7 @@ from kafkascope_spark.stories.startups.outcomes import LAST_STEPS, has_failed, i
 from kafkascope_spark.stories.startups.startup_rows import EndedStart, rows_of
 from kafkascope_spark.stories.startups.states import BEGINS, COMPLETES, TRANSITIONS, Happening, State
 from kafkascope_spark.stories.startups.steps import (
+    ASKS_OFFSETS,
     ONCE,
     ONCE_A_CONNECTION,
     OPENING,
@@ -206,14 +207,15 @@ class Startups:
     def _did_its_work(self, start: Start) -> bool:
         """Whether all requests of a client were served, and nothing shows that it had more to do: a consumer that
         fetched without records being available, whose first Fetch still waited for records when its connection ended,
-        or that stayed in a group without a partition; a producer that got its producer id, or had been ready before,
-        and had nothing to send; an administrator that got a response; a client that requested only metadata and got all
-        responses; or an encrypted client that got a response."""
+        or that stayed in a group without a partition, so that it asked for no offset; a producer that got its producer
+        id, or had been ready before, and had nothing to send; an administrator that got a response; a client that
+        requested only metadata and got all responses; or an encrypted client that got a response."""
         kind = self._instance.kind
         if kind.claimed:
             return "first_exchange" in start.done
         if is_reader(kind):
-            return not start.done.isdisjoint(("first_fetch", "first_heartbeat"))
+            is_idle_member = "first_heartbeat" in start.done and ASKS_OFFSETS.isdisjoint(s.name for s in start.steps)
+            return "first_fetch" in start.done or is_idle_member
         if any(has_failed(s) for s in start.steps):
             return False
         if kind.kind == "admin" and any(s.name == "admin_request" for s in start.steps):

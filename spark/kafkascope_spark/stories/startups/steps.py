@@ -74,6 +74,8 @@ ONCE_A_CONNECTION = frozenset({"first_fetch", "first_records", "first_produce", 
 """Steps of the data plane: the first one on each connection belongs to the start."""
 SENDS = frozenset({"first_produce", "add_partitions_to_txn"})
 """Steps of a producer that has something to send."""
+ASKS_OFFSETS = frozenset({"offset_fetch", "list_offsets", "offset_for_leader_epoch"})
+"""Steps of a consumer that has a topic-partition to read: it asks from which offset on."""
 OPENING = frozenset(
     {"tcp_connect", "tls_handshake", "first_exchange", "api_versions", "sasl_handshake", "sasl_authenticate"}
 )

@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.consequences import Following, consequences_of
 from kafkascope_analyzer.report.model.incidents.families import every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of, judged_of
-from kafkascope_analyzer.report.model.incidents.impact import who_text
+from kafkascope_analyzer.report.model.incidents.impact import ending_of, when_text, who_text
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import Incidents
 from kafkascope_analyzer.report.model.incidents.summary import load_overview, summary_of
@@ -146,6 +146,7 @@ def test_incidents_above_info_are_listed_the_others_are_routine_and_findings_are
     ("values", "text"),
     [
         ({"hosts": ("10.0.0.1", "10.0.0.2"), "longest_ms": 16_200}, "2 hosts, longest 16.2 s"),
+        ({"kept_out_hosts": ("10.0.0.1",), "longest_ms": 14_000}, "1 host, longest 14.0 s"),
         ({"hosts": ("10.0.0.1",), "longest_ms": 999}, "nobody"),
         ({"hosts": (), "longest_ms": 16_200}, "nobody"),
         ({"hosts": ("10.0.0.1",), "clients": ("a",), "longest_ms": 16_200}, "1 client, longest 16.2 s"),
@@ -162,9 +163,33 @@ def test_where_nobody_stalled_hosts_that_could_not_connect_are_those_who_waited(
         "clients": (),
         "hosts": (),
         "encrypted_hosts": (),
+        "kept_out_hosts": (),
         "n_records_late": 0,
         "n_records_failed": 0,
         "n_records_again": 0,
     }
     found = facts([incident("a", **base | values)])
     assert who_text(families_of(found)[0], found) == text
+
+
+@pytest.mark.parametrize(
+    ("root", "consequence", "text"),
+    [
+        ("over", "over", "over"),
+        ("not_seen", "over", "not_seen"),
+        ("over", "not_seen", "not_seen"),
+        ("not_seen", "going_on", "going_on"),
+        ("going_on", "over", "going_on"),
+    ],
+)
+def test_a_family_is_over_if_all_its_incidents_are(root: str, consequence: str, text: str) -> None:
+    ends = {"over": 9, "going_on": None, "not_seen": None}
+    rows = [
+        incident("a", end=ends[root], ending=root),
+        incident("b", "a", end=ends[consequence], ending=consequence),
+    ]
+    found = facts(rows)
+    (family,) = families_of(found)
+    assert ending_of(family) == text
+    said = {"over": "", "going_on": "not over when the capture ended", "not_seen": "its end is not seen"}[text]
+    assert said in when_text(family, 0)

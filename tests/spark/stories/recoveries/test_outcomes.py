@@ -47,4 +47,17 @@ def connections(connection):
 )
 def test_how_an_open_episode_ended(connections, kind, name, last_request_s, closed, groups, outcome):
     made = connections(last_request_s, closed, frozenset(groups))
-    assert OpenOutcomes(made, {"c1", "c2"}).outcome(lost(kind, name, 10 * S)) == outcome
+    assert OpenOutcomes(made, {"c1", "c2"}, 60 * S).outcome(lost(kind, name, 10 * S)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("tried_s", "outcome"), [(45, "still_open"), (25, "client_ended"), (None, "client_ended")], ids=str
+)
+def test_a_client_that_still_tries_to_connect_has_not_ended(connections, connection, tried_s, outcome):
+    """The other connection ends after 30 s: an attempt that failed before that is none of a client that goes on."""
+    made = connections(9, closed=True)
+    if tried_s is not None:
+        attempt = connection("c3", 1000 * tried_s, 1000 * tried_s, close_kind="unanswered")
+        attempt.server = LOST
+        made.append(attempt)
+    assert OpenOutcomes(made, {"c1", "c2"}, 60 * S).outcome(lost("connection", LOST, 10 * S)) == outcome

@@ -120,6 +120,16 @@ def test_a_member_that_no_partition_was_left_for_is_done(
     assert start.outcome == "failed"
 
 
+def test_a_member_that_asked_for_its_offsets_and_never_fetched_is_not_done(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """Only members that have a partition ask for its committed offset: it was there to read that partition."""
+    gone = connection("c1", 0, 9_000, **CONSUMER)
+    asked = [request_row(api_keys.JOIN_GROUP, 5, 6), request_row(api_keys.OFFSET_FETCH, 7, 8)]
+    (start,) = rows_of(instance(gone), gone, [*asked, request_row(api_keys.HEARTBEAT, 3_000, 3_005)])["startups"]
+    assert start.outcome == "gave_up"
+
+
 @pytest.mark.parametrize(
     ("code", "error", "outcome"),
     [

@@ -141,11 +141,14 @@ def _incidents(incidents: Incidents) -> str:
     first = incidents.listed[0]
     worst = f"{first.title}, {first.when}."
     if incidents.n == 1:
-        return f"1 incident, {'over' if first.over else 'not over'}: {worst}"
+        state = "over" if first.over else "not over" if incidents.n_not_over else "whose end is not seen"
+        return f"1 incident, {state}: {worst}"
     counts = [count(n, severity) for severity, n in incidents.by_severity.items() if n and severity != INFO]
-    n_open = incidents.n_not_over
-    over = f"{n_open:,} not over when the capture ended" if n_open else "all over"
-    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}), {over}. The worst: {worst}"
+    n_open, n_unseen = incidents.n_not_over, incidents.n_not_seen
+    over = [f"{n_open:,} not over when the capture ended"] if n_open else []
+    over += [f"{n_unseen:,} whose end is not seen"] if n_unseen else []
+    ends = ", ".join(over) or "all over"
+    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}), {ends}. The worst: {worst}"
 
 
 def _stalls(facts: Facts, incidents: Incidents) -> str:

@@ -2,7 +2,7 @@
 incidents has room."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.report.formatting import count, span
@@ -11,10 +11,16 @@ from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.waits import stalled_names
 from kafkascope_analyzer.report.model.moments import Moment, at_text, from_to_text, moment_of
 from kafkascope_spark.stories.incidents.kinds import names_of
-from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.incidents.table import Ending, IncidentRow
 from kafkascope_spark.stories.stalls.table import Stall
 
 _HARM = (("n_records_late", "late"), ("n_records_failed", "failed"), ("n_records_again", "fetched again"))
+_GOES_ON: Mapping[Ending, str] = {
+    "over": "",
+    "going_on": "; the fault itself was not over when the capture ended",
+    "not_seen": "; the end of the fault itself is not seen",
+}
+"""What is said of an incident whose harm has an end."""
 _MOVES = names_of(lambda kind: kind.is_move)
 
 
@@ -36,17 +42,26 @@ def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
     return None if root.fault_end_ns is None else moment_of(root.fault_end_after_ns, root.fault_end_ns, start_ns)
 
 
-def is_over(family: Family) -> bool:
-    """Whether the capture shows that the incident is over, both for the affected clients and for the fault itself.
-    Clients may give up before a broker serves again."""
-    return family.end_ns is not None and fault_end(family.root, 0) is not None
+def ending_of(family: Family) -> Ending:
+    """Returns whether the incident is over with its consequences, both for the affected clients and for the fault
+    itself. Clients may give up before a broker serves again."""
+    found = {family.root.ending, *(row.ending for row in family.members if row.end_ns is None)}
+    if "going_on" in found or any(stall.to_ns is None for stall in family.stalls):
+        return "going_on"
+    return "not_seen" if "not_seen" in found else "over"
+
+
+def unended_text(family: Family) -> str:
+    """Returns what is known of the end of an incident without one."""
+    return "its end is not seen" if ending_of(family) == "not_seen" else "not over when the capture ended"
 
 
 def when_text(family: Family, capture_ns: int) -> str:
     """Returns from when to when the incident did harm, for how long, and whether the fault went on after that."""
+    if family.end_ns is None:
+        return f"from {at_text(family.start_ns, capture_ns)}, {unended_text(family)}"
     harm = _time_text(family.start_ns, family.end_ns, capture_ns)
-    goes_on = family.end_ns is not None and not is_over(family)
-    return f"{harm}; the fault itself was not over when the capture ended" if goes_on else harm
+    return f"{harm}{_GOES_ON[ending_of(family)]}"
 
 
 def who_text(family: Family, facts: Facts) -> str:
@@ -90,7 +105,9 @@ def _who_met_it(family: Family, *, is_restricted: bool) -> str:
         return f"{count(len(hosts), 'encrypted host')}, {how_long}"
     if family.clients:
         return f"{count(len(family.clients), 'client')}, {how_long}"
-    return f"{count(len(family.root.hosts), 'host')}, {how_long}" if is_long and family.root.hosts else "nobody"
+    kept_out = {host for member in family.members for host in member.kept_out_hosts}
+    waiting = kept_out or set(family.root.hosts)
+    return f"{count(len(waiting), 'host')}, {how_long}" if is_long and waiting else "nobody"
 
 
 def served_after_text(family: Family, began_ns: int, facts: Facts) -> str:
@@ -114,11 +131,9 @@ def _n(facts: Facts, stalls: Iterable[Stall]) -> int:
     return len(stalled_names(stalls, facts))
 
 
-def _time_text(start: int, end: int | None, capture_ns: int) -> str:
+def _time_text(start: int, end: int, capture_ns: int) -> str:
     """Returns from when to when, and for how long: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC, 29.1 s)`;
     for a single moment, when."""
-    if end is None:
-        return f"from {at_text(start, capture_ns)}, not over when the capture ended"
     if end == start:
         return f"at {at_text(start, capture_ns)}"
     return from_to_text(start, end, capture_ns, lasted=True)

@@ -150,7 +150,7 @@ class Incident:
     over: Annotated[
         bool, "whether the capture shows that it is over, both for the affected clients and for the fault itself"
     ]
-    over_text: Annotated[str, "the same in a word"]
+    over_text: Annotated[str, "the same in a word: yes; no; not seen (its clients gave up, and nobody tried again)"]
     when: Annotated[str, "beginning, end and duration, in words"]
     fault_start: Annotated[Moment, "beginning of the fault itself, apart from its effect on clients"]
     fault_end: Annotated[Moment | None, "end of the fault itself; null where the capture does not show that"]
@@ -190,6 +190,9 @@ class Incidents:
     stall_ms: Annotated[int, "shortest wait that is a stall (--stall), milliseconds"]
     n: Annotated[int, "incidents above severity info that are not consequences of another"]
     n_not_over: Annotated[int, "number of them that were not over when the capture ended, for some client or as faults"]
+    n_not_seen: Annotated[
+        int, "number of them whose end is not seen: their clients gave up or ended, and nobody tried again"
+    ]
     by_severity: Annotated[dict[str, int], "these and the routine ones by severity"]
     listed: Annotated[tuple[Incident, ...], "incidents above severity info, the most harmful first: at most 100"]
     n_routine: Annotated[int, "incidents of severity info: nobody stalled"]

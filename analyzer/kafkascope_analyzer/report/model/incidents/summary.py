@@ -2,7 +2,7 @@
 other findings."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -17,9 +17,9 @@ from kafkascope_analyzer.report.model.incidents.consequences import Found, conse
 from kafkascope_analyzer.report.model.incidents.families import Family, every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
 from kafkascope_analyzer.report.model.incidents.impact import (
+    ending_of,
     fault_end,
     fault_start,
-    is_over,
     served_after_text,
     when_text,
     who_text,
@@ -39,12 +39,13 @@ from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
 from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS
 from kafkascope_spark.stories.incidents.kinds import words_of
-from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.incidents.table import Ending, IncidentRow
 
 MOST_INCIDENTS = 100
 MOST_CLIENTS = 20
 MOST_HOSTS = 2
 """Limits of report.json; the table incidents has everything."""
+_ENDINGS: Mapping[Ending, str] = {"over": "yes", "going_on": "no", "not_seen": "not seen"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,8 @@ def _incidents(overview: Overview) -> Incidents:
         why_not=None if facts.has_incidents else OLD_STORIES if facts.has_stories else NO_STORIES,
         stall_ms=facts.stall_ms,
         n=len(grave),
-        n_not_over=sum(not is_over(family) for family in grave),
+        n_not_over=sum(ending_of(family) == "going_on" for family in grave),
+        n_not_seen=sum(ending_of(family) == "not_seen" for family in grave),
         by_severity={severity: severities[severity] for severity in WORST_FIRST},
         listed=shown(grave),
         n_routine=len(routine),
@@ -147,7 +149,7 @@ def _incidents(overview: Overview) -> Incidents:
 
 def _incident(family: Family, overview: Overview, findings: list[Finding]) -> Incident:
     root, facts = family.root, overview.facts
-    began = fault_start(root, facts.start_ns)
+    began, ending = fault_start(root, facts.start_ns), ending_of(family)
     waits = waits_of(family.stalls, facts, family.earlier_stalls)
     followed = consequences_of(family, overview.consequences, findings)
     members = {row.incident_id for row in family.members}
@@ -170,8 +172,8 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         confidence=root.confidence,
         start_ns=family.start_ns,
         end_ns=family.end_ns,
-        over=is_over(family),
-        over_text="yes" if is_over(family) else "no",
+        over=ending == "over",
+        over_text=_ENDINGS[ending],
         when=when_text(family, facts.start_ns),
         fault_start=began,
         fault_end=fault_end(root, facts.start_ns),
@@ -261,10 +263,13 @@ def _how_routine_was(routine: list[Family], facts: Facts) -> str:
 
 
 def _unserved_times(facts: Facts) -> Iterator[tuple[int, int]]:
-    """Yields from when to when a client was not served: stalls, failed starts, and findings of severity error (records
-    or requests that failed for good)."""
+    """Yields from when to when a client was not served: stalls, incidents, failed starts, and findings of severity
+    error (records or requests that failed for good)."""
     for stall in facts.stalls:
         yield stall.from_ns, facts.end_ns if stall.to_ns is None or stall.served is False else stall.to_ns
+    for row in facts.incidents:  # hosts that could not connect wait without a stall
+        if row.longest_ms >= facts.stall_ms:
+            yield row.start_ns, facts.end_ns if row.end_ns is None else row.end_ns
     for start in facts.failed_starts:
         yield start.start_ns, facts.end_ns
     for finding in facts.findings:

@@ -24,6 +24,7 @@ from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, JOIN_GROUP, METADATA, PRODUCE, SYNC_GROUP
 from kafkascope_spark.stories.incidents.broker_processes import BrokerProcesses, broker_processes
+from kafkascope_spark.stories.incidents.connecting_hosts import Unreached, connection_waits
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
@@ -167,6 +168,11 @@ class Packets:
     def contrasts(self, questions: Sequence[Question]) -> list[Contrast]:
         """Returns whose requests were answered, for each question. Raises UsageError where a table cannot be read."""
         return contrasts(self._dataset, questions)
+
+    def connection_waits(self, questions: Sequence[Unreached]) -> list[int]:
+        """Returns how long hosts waited for connections, for each question. Raises UsageError where a table cannot be
+        read."""
+        return connection_waits(self._dataset, questions)
 
     def latencies(self, questions: Sequence[Asked]) -> list[Latencies]:
         """Returns how long responses took, for each question. Raises UsageError where a table cannot be read."""

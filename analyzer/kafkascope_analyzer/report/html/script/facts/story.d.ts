@@ -86,7 +86,7 @@ export interface Incident {
   end_ns: number | null;
   /** whether the capture shows that it is over, both for the affected clients and for the fault itself */
   over: boolean;
-  /** the same in a word */
+  /** the same in a word: yes; no; not seen (its clients gave up, and nobody tried again) */
   over_text: string;
   /** beginning, end and duration, in words */
   when: string;
