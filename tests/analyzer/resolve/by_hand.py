@@ -1,0 +1,101 @@
+"""What sources of events get, made by hand: rows of tables with few of their columns, and the facts about a bucket."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUEST_STATUSES, REQUESTS
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.requests.error_runs import ErrorRuns
+from kafkascope_analyzer.resolve.requests.failure_times import FailureTimes, failure_times, with_codes
+from kafkascope_analyzer.scan.spill import Spill
+
+Row = dict[str, Any]
+MS, SECOND = 1_000_000, 1_000_000_000
+NO_RUNS = ErrorRuns(*(np.empty(0, np.int64) for _ in range(5)))
+_NUMBERS = [pa.field("conn", pa.int64()), pa.field("number", pa.int64())]
+
+
+def rows_of(schema: pa.Schema, rows: Iterable[Row]) -> pa.Table:
+    """Rows of a schema; columns that a row does not have are null."""
+    return pa.Table.from_pylist([dict.fromkeys(schema.names) | row for row in rows], schema)
+
+
+def _numbered(schema: pa.Schema, rows: Iterable[Row], *more: pa.Field) -> pa.Table:
+    """Rows of a table, with the id of their connection and of their request by its number and theirs."""
+    ids = ({"conn": 0, "number": n} | row for n, row in enumerate(rows))
+    named = ({"conn_id": f"c{row['conn']}", "request_id": f"c{row['conn']}-{row['number']}"} | row for row in ids)
+    return rows_of(pa.schema([*schema, *more, *_NUMBERS]), ({"client_ip": "10.0.0.9"} | row for row in named))
+
+
+def requests(*rows: Row) -> pa.Table:
+    """Rows of `requests`, of connection 0 and numbered unless they say otherwise; answered unless they have a status.
+    Where only ts_ns is given the request is of one packet."""
+    filled = []
+    for row in rows:
+        status = row.get("status", "ok")
+        code = REQUEST_STATUSES.index(status)
+        filled.append({"status": status, "status_code": code, "request_last_ns": row.get("ts_ns")} | row)
+    return _numbered(REQUESTS.schema, filled, pa.field("status_code", pa.int8()))
+
+
+def errors(*rows: Row) -> pa.Table:
+    """Rows of `errors`; their request was sent at the same time unless they have sent_ns."""
+    filled = ({"sent_ns": row.get("ts_ns")} | row for row in rows)
+    return _numbered(ERRORS.schema, filled, pa.field("sent_ns", pa.int64()))
+
+
+def partitions(*rows: Row) -> pa.Table:
+    """Rows of `partitions`."""
+    return _numbered(PARTITIONS.schema, rows)
+
+
+def connections(*rows: Row) -> pa.Table:
+    """Finished rows of `connections`, c0, c1, ... unless they have an id."""
+    return rows_of(
+        CONNECTIONS.schema, ({"conn_id": f"c{n}", "client_ip": "10.0.0.9"} | row for n, row in enumerate(rows))
+    )
+
+
+def failures(names: dict[str, pa.DataType], *rows: tuple[Any, ...]) -> FailureTimes:
+    """Times of failures: of each the client's address, the values of the columns, and ts_ns."""
+    schema = pa.schema([("client_ip", pa.string()), *names.items(), ("ts_ns", pa.int64())])
+    table = rows_of(schema, (dict(zip(schema.names, row, strict=True)) for row in rows))
+    return failure_times([with_codes(schema.empty_table()), with_codes(table)])
+
+
+def no_messages(name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Reads the messages of a bucket that has none."""
+    return iter(())
+
+
+def context(rows: pa.Table, spill: Path = Path("none"), runs: ErrorRuns = NO_RUNS, **shared: Any) -> BucketContext:
+    """The facts about a bucket with these connections. shared: the facts of SharedFacts that matter."""
+    facts: Any = SimpleNamespace(**{"uncovered": NOTHING_UNCOVERED} | shared)
+    return BucketContext(rows, TopicNames.of({}), facts, spill, runs, no_messages)
+
+
+def spilled(directory: Path, **tables: pa.Table) -> Path:
+    """Spills tables; two underscores in a name stand for a dot."""
+    spill = Spill(directory)
+    for name, table in tables.items():
+        spill.write(name.replace("__", "."), table)
+    spill.close()
+    return directory
+
+
+def events(tables: Iterable[pa.Table]) -> list[Row]:
+    """The events in some tables: the columns of their place, and above those the fields of their kind."""
+    rows = [(table.column_names[-1], row) for table in tables for row in table.to_pylist()]
+    return [row | row[kind] | {"at_ns": row["ts_ns"]} for kind, row in rows]
+
+
+def only(rows: Iterable[Row], *names: str) -> list[tuple[Any, ...]]:
+    """The values of some columns of each row."""
+    return [tuple(row[name] for name in names) for row in rows]
