@@ -73,7 +73,7 @@ checked: .stamps/installed-test
 
 # Analyzes captures of situations that users reported, and checks what their reports say first.
 screens: .stamps/installed java
-	$(BIN)/python scripts/check_first_screens.py scripts/first_screens.toml fixtures/reported $(wildcard $(SHARED)/public)
+	$(BIN)/python -m scripts.check_first_screens scripts/first_screens.toml fixtures/reported $(wildcard $(SHARED)/public)
 
 # Decodes vectors of Kafka's own classes.
 vectors: .stamps/installed
@@ -82,7 +82,7 @@ vectors: .stamps/installed
 
 # Analyzes captures and compares their tables with the truth.
 scores: .stamps/installed-test java
-	$(BIN)/python scripts/score_all.py $(SHARED)/score/score.py $(SHARED)/{captures,service,old,faults}
+	$(BIN)/python -m scripts.score_all $(SHARED)/score/score.py $(SHARED)/{captures,service,old,faults}
 
 # Analyzes captures that are made to break the program.
 hostile: .stamps/installed-test java

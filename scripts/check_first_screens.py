@@ -1,12 +1,11 @@
-#!/usr/bin/env python3
 """Analyzes captures and checks the first screen of their reports.
 
-check_first_screens.py TABLE.toml CAPTURES_DIRECTORY... [NAME...]      (without names: all in the table that are there)
+python -m scripts.check_first_screens TABLE.toml CAPTURES_DIRECTORY... [NAME...]   (without names: all that are there)
 
 TABLE has for each capture, by the name of its file, the possible verdicts, and texts that must or must not be on the
 first screen. Fails if one of these conditions does not hold, or if a directory has none of the captures. Two captures
-are analyzed at a time, by two processes, each with one Spark session for all of its captures: starting one for each
-capture would take most of the time.
+are analyzed at a time, by two processes. Each makes the stories itself, and has one Spark session for the findings of
+all of its captures: to start one for each capture, or to give Spark the story job too, would take most of the time.
 """
 
 import sys
@@ -18,12 +17,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from scripts.stories_in_process import session_for_findings, write_stories_in_process
+
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.report import render
-from kafkascope_spark.write_stories import write_stories
 
 WIDTH = 80
 PROCESSES = 2
@@ -34,7 +34,7 @@ def first_screen(capture: Path) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as work:
         dataset = Path(work) / "first_screen.kscope"
         ingest([capture], dataset)
-        write_stories(dataset)
+        write_stories_in_process(dataset, session_for_findings())
         report = report_model(Dataset.open(dataset))
     return report.headline.verdict, " ".join(page_of(render(report), WIDTH, ascii_only=False).split())
 

@@ -1,13 +1,13 @@
-#!/usr/bin/env python3
 """Analyzes captures and compares each dataset with the truth beside the capture.
 
-score_all.py SCORE.py CAPTURES_DIRECTORY... [NAME...]      (without names: all that have a truth)
+python -m scripts.score_all SCORE.py CAPTURES_DIRECTORY... [NAME...]      (without names: all that have a truth)
 
 Fails if a capture cannot be analyzed, if the sections core and requests of healthy_basic, leader_move or txn are not
 good enough, if a healthy capture has a finding at warning or above, or if a byte ledger does not add up. The other rows
 are printed for people to read. For captures of old clusters every row counts, except those that the capture or its
-truth cannot show (EXCUSED). Two captures are analyzed at a time, by two processes, each with one Spark session for all
-of its captures: starting one for each capture would take most of the time.
+truth cannot show (EXCUSED). Two captures are analyzed at a time, by two processes. Each makes the stories itself, and
+has one Spark session for the findings of all of its captures: to start one for each capture, or to give Spark the story
+job too, would take most of the time.
 """
 
 import io
@@ -26,10 +26,10 @@ from unittest.mock import patch
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from scripts.stories_in_process import session_for_findings, write_stories_in_process
 
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import CaptureError, UsageError
-from kafkascope_spark.write_stories import write_stories
 
 STRICT = ("healthy_basic", "leader_move", "txn")
 PROCESSES = 2
@@ -136,7 +136,7 @@ def judged(score: Path, truth: Path) -> tuple[list[str], list[str]]:
         dataset = Path(work) / f"{name}.kscope"
         try:
             ingest(files_of(captures, name), dataset)
-            write_stories(dataset)
+            write_stories_in_process(dataset, session_for_findings())
         except (CaptureError, UsageError) as error:
             return [], [f"analyze: {error}"]
         rows = with_old_versions(name, rows_of(score, dataset, truth), dataset)

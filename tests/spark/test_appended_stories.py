@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.stories_in_process import write_stories_in_process
 from tests.analyzer.ingest.test_append import append, at_once, contents, in_pieces
-from tests.spark.in_process import write_stories_in_process
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PIECES = 3

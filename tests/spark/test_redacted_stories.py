@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.spark.in_process import write_stories_in_process
+from scripts.stories_in_process import write_stories_in_process
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.new_dataset import NewDataset

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.in_process import write_stories_in_process
+from scripts.stories_in_process import write_stories_in_process
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
@@ -344,12 +344,14 @@ def test_what_is_no_dataset_is_said(tmp_path: pathlib.Path) -> None:
         write_stories(tmp_path)
 
 
-def test_the_stages_give_the_same_rows_without_spark(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stages_give_the_same_rows_without_spark(dataset_of: DatasetOf, tmp_path: pathlib.Path, name: str) -> None:
+    """Other tests, first screens and scores take the rows of the stages."""
     again = tmp_path / "again.kscope"
-    shutil.copytree(dataset_of("leader_move"), again)
+    shutil.copytree(dataset_of(name), again)
     write_stories_in_process(again)
     for table in TABLES:
-        of_spark, here = (pq.read_table(place / STORIES / table.name) for place in (dataset_of("leader_move"), again))
+        of_spark, here = (pq.read_table(place / STORIES / table.name) for place in (dataset_of(name), again))
         assert of_spark.num_rows == here.num_rows
         order = [(name, "ascending") for name in table.sorted_by]
         assert of_spark.sort_by(order).equals(here.sort_by(order)), table.name

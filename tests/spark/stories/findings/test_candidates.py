@@ -293,7 +293,7 @@ def test_an_offset_that_the_group_had_before_it_was_absent(known: tuple[Any, ...
 def test_five_generations_at_most_five_minutes_apart(seconds: tuple[int, ...], asked: bool) -> None:
     mine = [("g", 1_700_000_000 * SECOND_NS + at * SECOND_NS) for at in seconds]
     others = [("h", ns) for _, ns in mine[:2]]
-    reads = {"seen_generations": [*mine, *others], "members": [("h", 1, 2, "fin_client")]}
+    reads: dict[str, Rows] = {"seen_generations": [*mine, *others], "members": [("h", 1, 2, "fin_client")]}
     assert asks_spark(rebalance_storm.RULE, reads) is asked
 
 
@@ -331,7 +331,7 @@ def test_generations_that_members_do_not_explain(n: int, apart_s: int, members: 
 )
 def test_a_loopback_address_where_no_server_is_seen(host: str, port: int, asked: bool) -> None:
     servers = [("127.0.0.1", 9092, 1), ("10.0.0.1", 9092, 3), ("127.0.0.1", 9093, 0)]
-    reads = {"tried_servers": servers, "loopback_hosts": [(host, port)]}
+    reads: dict[str, Rows] = {"tried_servers": servers, "loopback_hosts": [(host, port)]}
     assert asks_spark(advertised_unreachable.RULE, reads) is asked
 
 
@@ -401,7 +401,10 @@ def test_a_leader_that_no_metadata_lists(leader_id: int, asked: bool) -> None:
 @pytest.mark.parametrize(("last_ns", "asked"), [(SECOND_NS, True), (2 * SECOND_NS, True), (3 * SECOND_NS, False)])
 def test_a_client_that_ends_with_metadata(last_ns: int, asked: bool) -> None:
     metadata = [("c1", SECOND_NS), ("c2", 0)]
-    reads = {"last_metadata": metadata, "working": [(["c2", "c1"], last_ns), (["c3"], 9 * SECOND_NS)]}
+    reads: dict[str, Rows] = {
+        "last_metadata": metadata,
+        "working": [(["c2", "c1"], last_ns), (["c3"], 9 * SECOND_NS)],
+    }
     assert asks_spark(no_broker_listed.RULE, reads) is asked
 
 
@@ -524,7 +527,9 @@ def test_more_records_left_than_the_consumer_read(left: list[int], asked: bool) 
     rows = [{**response, "n_records": 2, "last_offset": 9, "high_watermark": 10 + n} for n in left]
     table = pa.Table.from_pylist(rows, rows_of_none(read.source).schema)
     groups = GroupedRows(read)
-    groups.take(table.filter(read.rows.condition.value(table)))
+    condition = read.rows.condition
+    assert condition is not None
+    groups.take(table.filter(condition.value(table)))
     assert (groups.table().num_rows > 0) is asked
 
 

@@ -1,11 +1,13 @@
 """The stages of the story job one after the other in this process, sorted as its exchanges sort: the same rows, without
-a JVM. test_stories.py compares them with Spark's. Findings are queries of Spark: with a session, they are written too.
+a JVM. tests/spark/test_stories.py compares them with Spark's. Findings are queries of Spark: with a session, they are
+written too.
 """
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -15,8 +17,9 @@ from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_spark.client_stage import SHARED, client_stage
 from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
-from kafkascope_spark.exchange import Batches, Exchange
+from kafkascope_spark.exchange import Exchange
 from kafkascope_spark.incident_stage import FOUND, incident_stage
+from kafkascope_spark.session import class_archive, open_session
 from kafkascope_spark.shared_stage import shared_stage
 from kafkascope_spark.stories.findings.file_reads import FileReads
 from kafkascope_spark.story_job import BY_CLIENT, BY_KEY, TABLES, TO_ONE
@@ -28,11 +31,19 @@ from kafkascope_spark.write_stories import write_findings
 BATCH_ROWS = 10_000
 
 
+def session_for_findings() -> Any:
+    """The embedded Spark session of this process. Its JVM uses an archive of Spark's classes, and writes none: writing
+    takes longer than the start, and this JVM ends when nothing follows."""
+    with patch.object(class_archive, "_claim", lambda claim: False):
+        return open_session()
+
+
 def write_stories_in_process(place: Path, session: Any = None, ignored: Collection[str] = ()) -> None:
     """Write the story tables of a dataset. session: the Spark session that finds the findings; None: there are none.
     ignored: rules that are not asked."""
-    with NewDataset(Dataset.open(place).storage) as new:
-        dataset = new.former
+    before = Dataset.open(place)
+    with NewDataset(before.storage) as new:
+        dataset = new.former or before
         run = StoryRun(
             dataset, dataset.capture_span or (0, 0), "stage1", has_several_clusters=len(dataset.clusters) > 1
         )
@@ -53,7 +64,7 @@ def write_stories_in_process(place: Path, session: Any = None, ignored: Collecti
         new.commit(dataset.with_stories(files, DEFAULT_STALL_MS, failed, file_reads.save(dataset, new.run_id)))
 
 
-def _sorted(batches: Iterator[pa.RecordBatch], schema: pa.Schema, exchange: Exchange) -> Batches:
+def _sorted(batches: Iterator[pa.RecordBatch], schema: pa.Schema, exchange: Exchange) -> Iterator[pa.RecordBatch]:
     table = pa.Table.from_batches([batch for batch in batches if batch.num_rows], schema)
     ordered = table.sort_by([(name, "ascending") for name in exchange.order])
-    return iter(ordered.combine_chunks().to_batches(max_chunksize=BATCH_ROWS))
+    yield from ordered.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
