@@ -105,6 +105,15 @@ def test_one_response_may_refuse_several_partitions() -> None:
     assert [fails(found, known, partition=partition) for partition in (0, 1, 2)] == [True, True, False]
 
 
+def test_each_request_has_the_errors_of_its_own_response() -> None:
+    """Request 4 fails for partition 0 and request 6 for partition 1, later; both name both partitions."""
+    known = times(("10.0.0.9", 1, 30))
+    found = answers(known, ERROR, ERROR | {"number": 6, "partition": 1, "ts_ns": 30})
+    asked = [(4, 0, 5), (4, 1, 5), (6, 0, 25), (6, 1, 25)]
+    expected = [True, False, False, True]
+    assert [fails(found, known, number=number, partition=p, ts_ns=at) for number, p, at in asked] == expected
+
+
 def test_requests_whose_next_one_is_not_known_yet() -> None:
     known = times()
     found = answers(known, ERROR, ERROR | {"conn": 1, "number": 8})
