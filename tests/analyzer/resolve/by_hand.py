@@ -14,7 +14,9 @@ from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.requests.error_runs import ErrorRuns
 from kafkascope_analyzer.resolve.requests.failure_times import FailureTimes, failure_times, with_codes
+from kafkascope_analyzer.resolve.tasks import RunTasks
 from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_parsers.framing.layout import KAFKA
 
 Row = dict[str, Any]
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -99,3 +101,45 @@ def events(tables: Iterable[pa.Table]) -> list[Row]:
 def only(rows: Iterable[Row], *names: str) -> list[tuple[Any, ...]]:
     """The values of some columns of each row."""
     return [tuple(row[name] for name in names) for row in rows]
+
+
+SPILLED_CONNECTIONS = pa.schema(
+    [
+        ("conn_id", pa.string()),
+        ("client_ip", pa.string()),
+        ("client_side", pa.int8()),
+        ("server_ip", pa.string()),
+        ("server_port", pa.int32()),
+        ("protocol", pa.int8()),
+        ("is_kafka", pa.bool_()),
+        ("seen_from_start", pa.bool_()),
+        *((name, pa.int64()) for name in ("first_ns", "last_ns", "syn_ns", "synack_ns", "close_ns")),
+        ("close_kind", pa.string()),
+        ("idle_before_close_ms", pa.int64()),
+        *((name, pa.int64()) for name in ("n_by_lengths", "first_request_bytes", "first_response_bytes")),
+        ("n_record_ends", pa.int64()),
+        ("offers_alpn", pa.bool_()),
+    ]
+)
+
+
+def spilled_connections(*rows: Row) -> pa.Table:
+    """Spilled connections of Kafka, from second 1 to 9, unless they say otherwise."""
+    usual: Row = {"client_ip": "10.0.0.9", "server_ip": "10.0.0.1", "server_port": 9092, "client_side": 0}
+    usual |= {"protocol": KAFKA, "seen_from_start": True, "close_kind": "open"}
+    usual |= {"first_ns": SECOND, "last_ns": 9 * SECOND, "syn_ns": SECOND, "synack_ns": SECOND}
+    usual |= {"n_by_lengths": 0, "n_record_ends": 0, "offers_alpn": False}
+    named = ({"conn_id": f"{n:016x}"} | usual | row for n, row in enumerate(rows))
+    return rows_of(SPILLED_CONNECTIONS, (row | {"is_kafka": row["protocol"] == KAFKA} for row in named))
+
+
+def spilled_requests(*rows: Row) -> pa.Table:
+    """Spilled requests, of connection 0 and numbered unless they say otherwise."""
+    schema = pa.schema([*_NUMBERS, *(field for field in REQUESTS.schema if field.name not in ("conn_id", "cluster"))])
+    schema = schema.set(schema.get_field_index("status"), pa.field("status", pa.int8()))
+    return rows_of(schema, ({"conn": 0, "number": n, "status": 0} | row for n, row in enumerate(rows)))
+
+
+def run_here(folder: Path) -> RunTasks:
+    """Runs tasks over the spills in a folder in this process."""
+    return lambda tasks: [task(folder) for task in tasks]

@@ -9,6 +9,7 @@ import pytest
 from tests.analyzer.resolve.by_hand import MS, Row, connections, context, events, no_messages, only, requests
 
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_analyzer.resolve.connections import loop_events
 from kafkascope_analyzer.resolve.connections.loop_events import LoopEvents
 from kafkascope_parsers.api_keys import CONSUMER_GROUP_HEARTBEAT, FETCH, HEARTBEAT, METADATA, OFFSET_COMMIT, PRODUCE
 
@@ -45,6 +46,7 @@ def test_a_fetch_that_is_sent_before_the_answer_has_no_pause() -> None:
 
 def test_produce_counts_the_requests_in_flight() -> None:
     rows = [at(n, PRODUCE, in_flight=depth) for n, depth in enumerate([5, 1, 5, None])]
+    rows.append(at(9, PRODUCE, in_flight=5, number=-1))
     assert found(*rows) == [("c0", "in_flight", 3, 5, 5, 5)]
 
 
@@ -70,8 +72,12 @@ def test_numbers_of_apis_and_depths_from_the_wire_may_be_any() -> None:
     assert found(*rows) == [("c0", "in_flight", 1, 2**31 - 1, 2**31 - 1, 2**31 - 1)]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_percentiles_by_chance_whatever_the_batches_and_appends(seed: int) -> None:
+@pytest.mark.parametrize("most", [1, 1 << 20])
+@pytest.mark.parametrize("seed", range(3))
+def test_percentiles_by_chance_whatever_the_batches_and_appends(
+    seed: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_events, "_MOST_KEPT", most)
     rng = np.random.default_rng(seed)
     sent = np.cumsum(rng.choice([0, 1, 5, 3_000], 300))
     rows = [

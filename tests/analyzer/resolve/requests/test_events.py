@@ -95,6 +95,11 @@ def test_a_success_of_the_very_time_and_the_one_after_it_are_events() -> None:
     assert chosen(source_of(("10.0.0.1", FETCH, "g", None, 10)), fetch(10), fetch(11), fetch(12)) == [0, 1]
 
 
+def test_neither_a_failed_request_nor_a_stray_response_is_the_first_success() -> None:
+    source = source_of(("10.0.0.1", FETCH, "g", None, 10))
+    assert chosen(source, fetch(11, n_errors=1), fetch(12, number=-1), fetch(13), fetch(14)) == [0, 2]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_successes_after_failures_whatever_the_batches(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -71,9 +71,7 @@ def request_id(number: int) -> str:
 
 
 def of_leader(number: int, *transactions: Row, version: int = 4) -> Row:
-    filled = [
-        dict.fromkeys(("transactional_id", "producer_id", "producer_epoch", "verify_only", "topics")) for _ in "a"
-    ]
+    fields = ("transactional_id", "producer_id", "producer_epoch", "verify_only", "topics")
     return {
         "request_id": request_id(number),
         "ts_ns": 5,
