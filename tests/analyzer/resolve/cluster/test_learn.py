@@ -52,15 +52,10 @@ def test_an_address_has_the_node_that_is_advertised_there(tmp_path: Path) -> Non
 def test_a_name_stands_for_the_addresses_that_dns_answers(tmp_path: Path) -> None:
     looked_up = {"name": "x", "addresses": [TWO[0]], "aliases": ["b"], "answer_ns": SECOND}
     refused = {"name": "b", "addresses": [], "aliases": [], "answer_ns": SECOND}
-    spill = spilled(tmp_path / "dns", dns=rows_of(DNS.schema, [refused, looked_up]).append_column(*aliases(2)))
+    spill = spilled(tmp_path / "dns", dns=rows_of(DNS.schema, [refused, looked_up]))
     names = HostNames()
     note_answers([spill, tmp_path / "none"], names)
     assert nodes(learned(tmp_path, broker(5, "b"), names=names)) == {TWO: 5}
-
-
-def aliases(n: int) -> tuple[str, pa.Array]:
-    """The column of spilled look-ups that the table lacks."""
-    return "aliases", pa.array([[], ["b"]][:n], pa.list_(pa.string()))
 
 
 @pytest.mark.parametrize("row", [broker(-1, ONE[0]), broker(None, ONE[0]), broker(1, None), broker(1, "")], ids=str)
@@ -76,9 +71,8 @@ def test_a_coordinator_is_advertised_too_and_other_facts_are_not(tmp_path: Path)
 
 
 def test_topics_have_the_names_that_go_with_their_ids(tmp_path: Path) -> None:
-    named = [
-        {"kind": "topic", "topic": name, "topic_id": text} for name, text in (("t", "aa"), ("", "bb"), (None, "cc"))
-    ]
+    ids = (("t", "aa"), ("", "bb"), (None, "cc"))
+    named = [{"kind": "topic", "topic": name, "topic_id": topic_id} for name, topic_id in ids]
     topics = learned(tmp_path, *named, {"kind": "leader", "topic": "u", "topic_id": "dd"}).topics
     wanted = pa.array(["aa", "bb", "cc", "dd", RAFT_TOPIC_ID])
     assert topics.by_id(wanted).to_pylist() == ["t", None, None, None, RAFT_TOPIC]

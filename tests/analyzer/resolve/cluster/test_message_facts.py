@@ -69,11 +69,8 @@ def test_the_longest_of_each_term_counts_whatever_message_says_it(n: int) -> Non
 
 
 def test_producer_ids_of_the_records_of_a_connection(tmp_path: Path) -> None:
-    rows = [(0, 7), (0, 2**63 - 1), (0, 7), (1, None), (2, -1)]
-    columns = {
-        name: pa.array(values, pa.int64()) for name, values in zip(("conn", "producer_id"), zip(*rows), strict=True)
-    }
-    spill = spilled(tmp_path / "0", partitions__0__request=pa.table(columns))
+    produced = {"conn": [0, 0, 0, 1, 2], "producer_id": pa.array([7, 2**63 - 1, 7, None, -1], pa.int64())}
+    spill = spilled(tmp_path / "0", partitions__0__request=pa.table(produced))
     ids = spilled_ids(spill, pa.array(["c0", "c1", "c2"]))
     assert facts({}, ids=ids) == [("c0", [], [7, 2**63 - 1], None, None, None), ("c2", [], [-1], None, None, None)]
 

@@ -51,6 +51,33 @@ def test_what_tells_requests_apart() -> None:
     assert counts == [1] * 7 + [2, 2], "acks is a kind of its own where it is 0"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "flag", "expected"),
+    [
+        ("replica_id", 0, "is_replica", True),
+        ("replica_id", -1, "is_replica", False),
+        ("replica_id", -(2**31), "is_replica", False),
+        ("n_records", 1, "returned_records", True),
+        ("n_records", 0, "returned_records", False),
+        ("n_records", 1, "has_records", True),
+        ("n_records", 0, "has_records", False),
+        ("record_bytes", 1, "has_records", True),
+        ("record_bytes", 0, "has_records", False),
+        ("record_bytes", -(2**63), "has_records", False),
+        ("acks", 0, "is_unacknowledged", True),
+        ("acks", 1, "is_unacknowledged", False),
+        ("acks", None, "is_unacknowledged", False),
+    ],
+)
+def test_what_a_request_is(field: str, value: int | None, flag: str, expected: bool) -> None:
+    (row,) = found({"api_key": FETCH, field: value})
+    assert row[flag] is expected
+
+
+def test_the_first_producer_id_is_0() -> None:
+    assert [row["producer_id"] for row in found({"api_key": PRODUCE, "producer_id": 0})] == [0]
+
+
 def test_a_failed_fetch_returned_no_records() -> None:
     rows = found({"api_key": FETCH, "n_records": 4}, {"api_key": FETCH, "n_records": 4}, failed=(1,))
     assert [values(row, "failed", "returned_records", "has_records") for row in rows] == [
