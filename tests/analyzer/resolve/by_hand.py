@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafkascope_analyzer.connections.nodes import Node
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUEST_STATUSES, REQUESTS
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.requests.error_runs import ErrorRuns
 from kafkascope_analyzer.resolve.requests.failure_times import FailureTimes, failure_times, with_codes
+from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 from kafkascope_analyzer.resolve.tasks import RunTasks
+from kafkascope_analyzer.scan.exchanges import SETTLED_SCHEMA
 from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_parsers.framing.layout import KAFKA
 
@@ -134,12 +137,35 @@ def spilled_connections(*rows: Row) -> pa.Table:
 
 
 def spilled_requests(*rows: Row) -> pa.Table:
-    """Spilled requests, of connection 0 and numbered unless they say otherwise."""
-    schema = pa.schema([*_NUMBERS, *(field for field in REQUESTS.schema if field.name not in ("conn_id", "cluster"))])
-    schema = schema.set(schema.get_field_index("status"), pa.field("status", pa.int8()))
-    return rows_of(schema, ({"conn": 0, "number": n, "status": 0} | row for n, row in enumerate(rows)))
+    """Spilled requests, of connection 0, numbered and answered unless they say otherwise."""
+    usual = {"conn": 0, "status": REQUEST_STATUSES.index("ok")}
+    return rows_of(SETTLED_SCHEMA, (usual | {"number": n} | row for n, row in enumerate(rows)))
 
 
 def run_here(folder: Path) -> RunTasks:
     """Runs tasks over the spills in a folder in this process."""
     return lambda tasks: [task(folder) for task in tasks]
+
+
+def hosts_of(
+    folder: Path,
+    *buckets: tuple[pa.Table, dict[str, pa.Table]],
+    nodes: dict[tuple[str, int], int] | None = None,
+    advertised: dict[int, list[tuple[str, int]]] | None = None,
+) -> ServerHosts:
+    """Servers and hosts of some buckets, of each its spilled connections and its other tables. nodes: the nodes behind
+    addresses; advertised: where nodes are advertised."""
+    known = {end: Node(node_id, "") for end, node_id in (nodes or {}).items()}
+    cluster: Any = SimpleNamespace(nodes=known, advertised=advertised or {})
+    rows = {spilled(folder / str(n), **tables): rows for n, (rows, tables) in enumerate(buckets)}
+    return ServerHosts(rows, cluster)
+
+
+def runs_of(*rows: tuple[int, int, int, int, int]) -> pa.Table:
+    """Spilled runs of packets: connection, side, layer, and the times of the first and the last packet, whose numbers
+    are those times."""
+    columns = zip(*rows, strict=True) if rows else [()] * 5
+    conn, side, layer, first, last = (np.array(each, np.int64) for each in columns)
+    numbers = {"side": side.astype(np.int8), "layer": layer.astype(np.int8)}
+    times = {"first_ns": first, "first_packet": first, "last_ns": last, "last_packet": last}
+    return pa.table({"conn": conn} | numbers | times)

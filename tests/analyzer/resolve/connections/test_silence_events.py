@@ -75,6 +75,14 @@ def test_records_are_made_meanwhile_where_their_middle_is_within_without_an_eigh
     assert only(found(source), "n_made_meanwhile") == [(2 + 4 + 16 + 32,)]
 
 
+def test_times_of_records_are_by_the_clock_of_the_client() -> None:
+    """Its clock is 104 s behind the capture's; a record without a time was made at no known one."""
+    source = source_of(SILENCE | {"clock_ns": 104 * SECOND})
+    rows = [produced(109, 1, (0, 0)), produced(109, 2, (-0.001, -0.001)), produced(109, 4, (1, 1))]
+    list(source.take_partitions(partitions(*rows, produced(109, 8, (104, 104))), PRODUCE, "request"))
+    assert only(found(source), "n_made_meanwhile") == [(1 + 4,)]
+
+
 def test_without_a_clock_nobody_knows_what_was_made_meanwhile() -> None:
     source = source_of(SILENCE | {"clock_ns": None})
     list(source.take_partitions(partitions(produced(109, 5, (104, 104))), PRODUCE, "request"))
@@ -92,7 +100,9 @@ def test_only_produce_requests_of_silent_connections_are_wanted() -> None:
 
 def test_the_last_request_of_each_connection_is_kept_as_a_silence_may_follow() -> None:
     source = source_of(SILENCE)
-    rows = [{"conn": 0, "number": n, "ts_ns": n, "request_last_ns": n} for n in (0, 2, 1)]
+    """A request of another connection at the time of the silence's end is not at its end."""
+    at_end = {"ts_ns": 108 * SECOND, "request_last_ns": 100 * SECOND}
+    rows = [{"conn": 0, "number": n} | at_end for n in (0, 2, 1)]
     rows += [BEFORE, AFTER, {"conn": 1, "number": 6, "ts_ns": 9, "request_last_ns": 9}, {"conn": 1, "number": -1}]
     assert source.keeps(requests(*rows)).tolist() == [False, True, False, True, True, True, False]
 
@@ -104,11 +114,21 @@ def test_an_end_that_an_earlier_run_did_not_look_for_needs_all_requests() -> Non
     second = source_of(SILENCE)
     second.resume(first.added_up())
     assert second.needs_all_requests().tolist() == [False, True]
-    third = source_of(SILENCE)
-    third.keeps(requests(BEFORE, AFTER))
+    third = source_of(SILENCE, SILENCE | {"conn_id": "c0", "last_ns": None})
+    third.keeps(requests({"conn": 1, "number": 9, "ts_ns": 200 * SECOND, "request_last_ns": 200 * SECOND}))
     fourth = source_of(SILENCE)
     fourth.resume(third.added_up())
-    assert not fourth.needs_all_requests().any()
+    assert not fourth.needs_all_requests().any(), "the third run did look for it"
+    assert not source_of(SILENCE).needs_all_requests().any(), "there is no earlier run"
+
+
+def test_the_first_request_of_a_connection_may_be_at_an_end() -> None:
+    source = source_of(SILENCE)
+    rows = requests(BEFORE | {"number": 0}, AFTER | {"number": 1})
+    assert source.keeps(rows).tolist() == [True, True]
+    list(source.take_requests(rows))
+    assert only(found(source), "request_id", "next_request_id") == [("c1-0", "c1-1")]
+    assert source_of().keeps(requests({"number": 0})).tolist() == [True]
 
 
 def test_a_silence_that_has_not_ended_has_no_next_request() -> None:
