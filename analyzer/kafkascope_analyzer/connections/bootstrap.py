@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.bootstrapped import NEVER, NO, PROVEN, SASL_IDS_FROM, Asked, judge
-from kafkascope_analyzer.connections.dictionary import DictionaryColumn, put_texts
+from kafkascope_analyzer.connections.dictionary import DictionaryColumn, joined_columns, put_texts
 from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS, HANDSHAKE_APIS
 from kafkascope_parsers.broker_clients import is_broker
 from kafkascope_parsers.schema import api_keys, api_name
@@ -55,58 +55,90 @@ BOOTSTRAP_SCHEMA = pa.schema(
 the number of the first."""
 
 
+class AskedRequests:
+    """What the requests of each connection of a bucket show about its client.
+
+    client_ids, software   what the earliest request with a client id, or with the name of the software, has
+    asked_ns, last_asked_ns, number, n_asked   requests about the cluster: the first and the last, the number of the
+                           first, and their count; asked_ns is NEVER where there are none
+    metadata_ns, first_id, only_asked   as in bootstrapped.Asked
+    """
+
+    def __init__(self, n: int) -> None:
+        self.client_ids, self.software = DictionaryColumn[str | None](n, None), DictionaryColumn[str | None](n, None)
+        self.asked_ns, self.metadata_ns, self.number = (np.full(n, NEVER, np.int64) for _ in range(3))
+        self.first_id = np.full(n, SASL_IDS_FROM, np.int64)
+        self.last_asked_ns, self.n_asked = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.only_asked = np.ones(n, np.bool_)
+        self._named, self._greeted = np.full(n, NEVER, np.int64), np.full(n, NEVER, np.int64)
+
+    def note(self, rows: pa.Table) -> None:
+        """Takes a batch of completed requests."""
+        asked, harmless = pc.is_valid(rows["api_key"]), pc.is_in(rows["api_key"], _HARMLESS)
+        self.only_asked[rows["conn"].filter(pc.and_not(asked, harmless)).to_numpy()] = False
+        chosen = pc.and_(asked, pc.or_(harmless, pc.less(rows["number"], _FIRST_REQUESTS)))
+        grouped = _by_connection(rows.select(REQUEST_COLUMNS).filter(chosen))
+        conn = grouped["conn"].to_numpy()
+        for kept, name in (
+            (self.first_id, "id_min"),
+            (self.asked_ns, "asked_min"),
+            (self.metadata_ns, "metadata_min"),
+            (self.number, "number_min"),
+        ):
+            kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], NEVER))
+        self.last_asked_ns[conn] = np.maximum(self.last_asked_ns[conn], _numbers(grouped["asked_max"], 0))
+        self.n_asked[conn] += _numbers(grouped["asked_count"], 0)
+        _put_first(self.client_ids, self._named, conn, (grouped["named_min"], grouped["client_id_first"]))
+        _put_first(self.software, self._greeted, conn, (grouped["greeted_min"], grouped["software_first"]))
+
+
+def _joined(parts: Sequence[AskedRequests]) -> AskedRequests:
+    """Returns the connections of several buckets, one bucket after the other."""
+    found = AskedRequests(0)
+    found.client_ids = joined_columns([each.client_ids for each in parts], None)
+    found.software = joined_columns([each.software for each in parts], None)
+    found.asked_ns = np.concatenate([found.asked_ns, *(each.asked_ns for each in parts)])
+    found.last_asked_ns = np.concatenate([found.last_asked_ns, *(each.last_asked_ns for each in parts)])
+    found.number = np.concatenate([found.number, *(each.number for each in parts)])
+    found.n_asked = np.concatenate([found.n_asked, *(each.n_asked for each in parts)])
+    found.metadata_ns = np.concatenate([found.metadata_ns, *(each.metadata_ns for each in parts)])
+    found.first_id = np.concatenate([found.first_id, *(each.first_id for each in parts)])
+    found.only_asked = np.concatenate([found.only_asked, *(each.only_asked for each in parts)])
+    return found
+
+
 class Askers:
     """The columns of the connections of all buckets that are needed to find bootstraps: some 200 bytes per connection.
 
     A connection's row is its number, counted consecutively over the buckets. buckets: spilled connections of each
-    bucket.
+    bucket; requests: what the requests of each bucket show.
     """
 
-    def __init__(self, buckets: Sequence[pa.Table]) -> None:
+    def __init__(self, buckets: Sequence[pa.Table], requests: Sequence[AskedRequests]) -> None:
         selected = [bucket.select(_SPILLED.names) for bucket in buckets]
         self._rows = pa.concat_tables([_SPILLED.empty_table(), *selected]).combine_chunks()
-        n = self._rows.num_rows
-        self.first_rows = np.concatenate([[0], np.cumsum([bucket.num_rows for bucket in buckets])]).astype(np.int64)
-        self.client_ips = DictionaryColumn[str | None](n, None)
-        put_texts(self.client_ips, np.arange(n), self._rows["client_ip"])
-        self.client_ids, self._software = DictionaryColumn[str | None](n, None), DictionaryColumn[str | None](n, None)
-        self._asked_ns, self._metadata_ns, self._number = (np.full(n, NEVER, np.int64) for _ in range(3))
-        self._first_id = np.full(n, SASL_IDS_FROM, np.int64)
-        self._named, self._greeted = np.full(n, NEVER, np.int64), np.full(n, NEVER, np.int64)
-        self._last_asked_ns, self._n_asked = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self._only_asked = np.ones(n, np.bool_)
+        self._first_rows = np.concatenate([[0], np.cumsum([bucket.num_rows for bucket in buckets])]).astype(np.int64)
+        self.client_ips = DictionaryColumn[str | None](self._rows.num_rows, None)
+        put_texts(self.client_ips, np.arange(self._rows.num_rows), self._rows["client_ip"])
+        self._asked = _joined(requests)
 
-    def note_requests(self, bucket: int, rows: pa.Table) -> None:
-        """Takes a batch of completed requests of a bucket."""
-        asked, harmless = pc.is_valid(rows["api_key"]), pc.is_in(rows["api_key"], _HARMLESS)
-        base = self.first_rows[bucket]
-        self._only_asked[base + rows["conn"].filter(pc.and_not(asked, harmless)).to_numpy()] = False
-        chosen = pc.and_(asked, pc.or_(harmless, pc.less(rows["number"], _FIRST_REQUESTS)))
-        grouped = _by_connection(rows.select(REQUEST_COLUMNS).filter(chosen))
-        conn = base + grouped["conn"].to_numpy()
-        for kept, name in (
-            (self._first_id, "id_min"),
-            (self._asked_ns, "asked_min"),
-            (self._metadata_ns, "metadata_min"),
-            (self._number, "number_min"),
-        ):
-            kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], NEVER))
-        self._last_asked_ns[conn] = np.maximum(self._last_asked_ns[conn], _numbers(grouped["asked_max"], 0))
-        self._n_asked[conn] += _numbers(grouped["asked_count"], 0)
-        _put_first(self.client_ids, self._named, conn, (grouped["named_min"], grouped["client_id_first"]))
-        _put_first(self._software, self._greeted, conn, (grouped["greeted_min"], grouped["software_first"]))
+    @property
+    def client_ids(self) -> DictionaryColumn[str | None]:
+        """The client id of each connection."""
+        return self._asked.client_ids
 
     def bootstraps(self) -> list[pa.Table]:
         """Returns the connections that bootstrapped a client, by bucket (BOOTSTRAP_SCHEMA)."""
         client = self._client()
         of_java = np.zeros(int(client.max(initial=-1)) + 1, np.bool_)
-        of_java[client[self._software.mapped(lambda name: name == JAVA, np.bool_).astype(np.bool_)]] = True
+        of_java[client[self._asked.software.mapped(lambda name: name == JAVA, np.bool_).astype(np.bool_)]] = True
         verdicts = np.full(len(client), NO, np.uint8)
         first, last, from_start = (self._rows[name].to_numpy() for name in ("first_ns", "last_ns", "seen_from_start"))
-        asked = Asked(first, last, from_start, self._asked_ns, self._metadata_ns, self._first_id, self._only_asked)
+        known = self._asked
+        asked = Asked(first, last, from_start, known.asked_ns, known.metadata_ns, known.first_id, known.only_asked)
         judge(self._in_order(client), client, of_java, asked, verdicts)
         rows = np.flatnonzero(verdicts != NO)
-        return [self._table(n, rows, verdicts[rows] == PROVEN) for n in range(len(self.first_rows) - 1)]
+        return [self._table(n, rows, verdicts[rows] == PROVEN) for n in range(len(self._first_rows) - 1)]
 
     def _client(self) -> NDArray[np.int64]:
         """Returns the number of the client of each row: an address and a client id."""
@@ -122,16 +154,16 @@ class Askers:
         return np.asarray(order[np.argsort(client[order], kind="stable")])
 
     def _table(self, bucket: int, rows: NDArray[np.int64], is_proven: NDArray[np.bool_]) -> pa.Table:
-        first, after = self.first_rows[bucket : bucket + 2]
-        here = (rows >= first) & (rows < after) & (self._asked_ns[rows] != NEVER)
+        first, after = self._first_rows[bucket : bucket + 2]
+        here = (rows >= first) & (rows < after) & (self._asked.asked_ns[rows] != NEVER)
         rows = rows[here]
-        number = self._number[rows]
+        number = self._asked.number[rows]
         columns = (
             rows - first,
             is_proven[here],
-            self._n_asked[rows],
-            self._asked_ns[rows],
-            self._last_asked_ns[rows],
+            self._asked.n_asked[rows],
+            self._asked.asked_ns[rows],
+            self._asked.last_asked_ns[rows],
             np.where(number == NEVER, 0, number),
         )
         return pa.table([pa.array(values) for values in columns], BOOTSTRAP_SCHEMA)

@@ -1,7 +1,7 @@
 """Dictionary-encoded values of many connections, of which few are distinct: each value once, and a few bytes per
 connection."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -37,6 +37,14 @@ class DictionaryColumn(Generic[T]):
     def mapped(self, make: Callable[[T], R], dtype: type[np.generic]) -> NDArray[np.generic]:
         """Returns make(value) for each row; make is called once for each distinct value."""
         return np.array([make(value) for value in self.values], dtype)[self.codes]
+
+
+def joined_columns(columns: Sequence[DictionaryColumn[T]], none: T) -> DictionaryColumn[T]:
+    """Returns the rows of several columns, one column after the other. none: their initial value."""
+    found = DictionaryColumn[T](0, none)
+    codes = [np.array([found.code(value) for value in each.values], np.int32)[each.codes] for each in columns]
+    found.codes = np.concatenate([found.codes, *codes])
+    return found
 
 
 class DistinctCodes:

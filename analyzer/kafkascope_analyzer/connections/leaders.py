@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import distinct_sorted
+
 UNKNOWN = -1
 """Stands for the node where no report names one."""
 
@@ -88,7 +90,7 @@ class Leaders:
         """The reports of place i are those from _ends[i] to before _ends[i + 1]; the last place has none."""
         ts_ns = np.array([ts_ns for place in known for ts_ns in place.times], np.int64)
         self._nodes = np.array([*(node for place in known for node in place.nodes), UNKNOWN], np.int64)
-        self._times = np.unique(ts_ns)
+        self._times = distinct_sorted(ts_ns)
         self._order = self._order_of(np.repeat(np.arange(len(known)), n_reports), ts_ns)
 
     def reported(self, topics: pa.ChunkedArray, partitions: pa.ChunkedArray, ts_ns: NDArray[np.int64]) -> Reported:

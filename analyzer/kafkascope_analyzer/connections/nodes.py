@@ -86,6 +86,16 @@ class Evidence:
     servers: set[Endpoint] = field(default_factory=set)
     names: HostNames = field(default_factory=HostNames)
 
+    def add(self, other: "Evidence") -> None:
+        """Adds the answers, the replicas and the servers of further connections."""
+        for answers, others in ((self.confirmed, other.confirmed), (self.fetched, other.fetched)):
+            for endpoint, further in others.items():
+                answers[endpoint].reported.update(further.reported)
+                answers[endpoint].moving.update(further.moving)
+        for address, replicas in other.replicas.items():
+            self.replicas[address] |= replicas
+        self.servers |= other.servers
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -97,7 +97,7 @@ def learn(
         saved = None
     found = []
     for named, parts in zip(membership.clusters, _divided(membership), strict=True):
-        cluster = learn_cluster(list(parts.values()), names)
+        cluster = learn_cluster(list(parts.values()), names, run)
         stay_below(KEPT_BYTES)
         shared = gather_shared_facts(list(parts.values()), cluster, run, uncovered, saved)
         found.append(ClusterFacts(named, parts, cluster, replace(shared, network_times=network_times)))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import distinct_sorted
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.service_kernels import MILLISECOND, UNKNOWN_DELAY, measure_clocks
 from kafkascope_parsers.api_keys import PRODUCE
@@ -53,7 +54,7 @@ class ClockSamples:
         if n_new > 0:
             self._slots.add(np.full(n_new, _NO_SLOT, np.int32))
         slots = self._slots.rows
-        fresh = np.unique(conn[slots[conn] == _NO_SLOT])
+        fresh = distinct_sorted(conn[slots[conn] == _NO_SLOT])
         if len(fresh):
             slots[fresh] = np.arange(len(self._conns), len(self._conns) + len(fresh))
             clocks = np.zeros(len(fresh), _CLOCK)

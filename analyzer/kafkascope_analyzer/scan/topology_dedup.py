@@ -109,8 +109,10 @@ def only_changes(facts: pa.Table) -> pa.Table:
     order = np.argsort(keys, kind="stable")
     key, text = keys[order], texts[again][order]
     same = np.concatenate([[False], (key[1:] == key[:-1]) & (text[1:] == text[:-1])])[: len(again)]
-    rows = np.setdiff1d(first, again[order[same]])
-    return facts.take(pa.array(rows))
+    is_change = np.zeros(facts.num_rows, np.bool_)
+    is_change[first] = True
+    is_change[again[order[same]]] = False
+    return facts.take(pa.array(np.flatnonzero(is_change)))
 
 
 def _returns(facts: pa.Table) -> NDArray[np.bool_]:

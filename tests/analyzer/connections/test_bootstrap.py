@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafkascope_analyzer.connections.bootstrap import JAVA, Askers
+from kafkascope_analyzer.connections.bootstrap import JAVA, AskedRequests, Askers
 from kafkascope_analyzer.connections.bootstrapped import NEVER, NO, PROVEN, SASL_IDS_FROM, Asked, judge
 from kafkascope_parsers.broker_clients import broker_of, is_broker
 
@@ -85,12 +85,12 @@ def test_a_client_of_two_buckets_is_one_client(together):
     """Its connections' numbers begin anew in each bucket, and a batch may bring its requests in any order."""
     first = connections(("b", "192.0.2.9", 5 * S, 9 * S, True), ("x", "192.0.2.7", 1 * S, 9 * S, False))
     second = connections(("a", "192.0.2.9", 4 * S, 9 * S, True))
-    askers = Askers([first, second])
-    askers.note_requests(1, asked((0, 0, 4 * S, 0, "app", None)))
+    of_first, of_second = AskedRequests(first.num_rows), AskedRequests(second.num_rows)
+    of_second.note(asked((0, 0, 4 * S, 0, "app", None)))
     late = [(0, 1, 6 * S, 7, "app", None), (0, 2, 7 * S, 8, "app", None), (1, 0, 2 * S, 0, "other", None)]
     for batch in [late] if together else [late[2:], late[1:2], late[:1]]:
-        askers.note_requests(0, asked(*batch))
-    in_first, in_second = askers.bootstraps()
+        of_first.note(asked(*batch))
+    in_first, in_second = Askers([first, second], [of_first, of_second]).bootstraps()
     claimed = {"conn": 0, "is_proven": False, "n_asked": 2, "first_ns": 6 * S, "last_ns": 7 * S, "number": 1}
     proven = {"conn": 0, "is_proven": True, "n_asked": 1, "first_ns": 4 * S, "last_ns": 4 * S, "number": 0}
     assert in_first.to_pylist() == [claimed]
@@ -100,20 +100,21 @@ def test_a_client_of_two_buckets_is_one_client(together):
 @pytest.mark.parametrize("together", [True, False])
 def test_a_connection_is_of_the_client_that_its_first_request_names(together):
     """Requests come when they are settled: one that waits long for its response comes after later ones."""
-    askers = Askers([connections(("a", "192.0.2.9", S, 9 * S, True))])
+    requests = AskedRequests(1)
     settled = [(0, 1, 2 * S, 1, "second", None), (0, 2, 3 * S, 2, "third", "other"), (0, 0, S, 0, "first", JAVA)]
     for batch in [settled] if together else [[request] for request in settled]:
-        askers.note_requests(0, asked(*batch))
+        requests.note(asked(*batch))
+    askers = Askers([connections(("a", "192.0.2.9", S, 9 * S, True))], [requests])
     assert askers.client_ids[0] == "first"
     assert askers.bootstraps()[0]["is_proven"].to_pylist() == [True]
 
 
 def test_one_connection_of_the_java_client_makes_all_of_its_name_java():
     rows = connections(("a", "192.0.2.9", S, 9 * S, True), ("b", "192.0.2.9", 2 * S, 9 * S, True))
-    askers = Askers([rows])
-    askers.note_requests(0, asked((0, 0, S, 0, "app", JAVA), (1, 0, 3 * S, 9, "app", None)))
-    assert askers.bootstraps()[0]["conn"].to_pylist() == [0]
+    requests = AskedRequests(2)
+    requests.note(asked((0, 0, S, 0, "app", JAVA), (1, 0, 3 * S, 9, "app", None)))
+    assert Askers([rows], [requests]).bootstraps()[0]["conn"].to_pylist() == [0]
 
 
 def test_a_capture_without_connections_has_no_bootstraps():
-    assert Askers([]).bootstraps() == []
+    assert Askers([], []).bootstraps() == []

@@ -1,44 +1,31 @@
 """Learns facts about a cluster from the whole capture, between the two passes: nodes behind addresses, topic names,
 bootstrap servers of clients.
 
-Reads the spilled rows of the buckets. Arrow reduces them to the first row of each kind per connection before Python
-looks at them.
+The topology that messages name is read here. With it, tasks reduce the requests and the partition answers of each
+bucket to facts about connections and servers (bucket_evidence).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Askers
+from kafkascope_analyzer.connections.bootstrap import Askers
 from kafkascope_analyzer.connections.cluster import Cluster
-from kafkascope_analyzer.connections.dictionary import ServerEndpoints
 from kafkascope_analyzer.connections.encrypted_kafka import EVIDENCE_COLUMNS, kafka_servers
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
-from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR
-from kafkascope_analyzer.connections.roles import asks_for
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.resolve.cluster.partition_answers import (
-    FETCHES,
-    count_answers,
-    followers_of,
-    partition_answers,
-)
+from kafkascope_analyzer.resolve.cluster.bucket_evidence import BucketEvidence, GatherEvidence
+from kafkascope_analyzer.resolve.tasks import RunTasks
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.scan.topology_dedup import only_changes
 from kafkascope_parsers.broker_clients import broker_of
-
-_OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
-"""Requests that group members send to their coordinator."""
-
 
 _NO_TOPOLOGY = pa.schema(
     [
@@ -54,35 +41,30 @@ _NO_TOPOLOGY = pa.schema(
 ).empty_table()
 
 
-_CONNECTION_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port", "is_kafka"]
+_CONNECTION_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port"]
 _CONNECTION_COLUMNS += ["first_ns", "last_ns", "seen_from_start"]
 _CONNECTION_COLUMNS = sorted({*_CONNECTION_COLUMNS, *EVIDENCE_COLUMNS})
 
 
-def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
+def learn_cluster(spills: Sequence[Path], names: HostNames, run: RunTasks) -> Cluster:
     """Learns from the spilled connections, requests, partitions and topology of all buckets, which belong to one
     cluster.
 
-    names: names of hosts from the user, the files and DNS answers.
+    names: names of hosts from the user, the files and DNS answers; run: runs tasks over the spills.
     """
     evidence = Evidence(names=names)
-    connections = {
-        spill: pa.concat_tables(read_spill(spill, "connections", _CONNECTION_COLUMNS))
-        for spill in spills
-        if _has_any(spill)
-    }
+    tables = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
+    connections = {spill: pa.concat_tables(rows) for spill, rows in tables.items() if rows}
     topology = _topology(connections)
     advertised = _note_advertised(topology, evidence)
     named = _topics(topology)
     topics, leaders, coordinators = TopicNames.of(named), Leaders(topology, named), _coordinators(topology)
-    askers = Askers(list(connections.values()))
-    followers = set()
-    for n, (spill, rows) in enumerate(connections.items()):
-        ends = ServerEndpoints(rows)
-        evidence.servers.update(ends.distinct[i] for i in np.unique(ends.which[np.asarray(rows["is_kafka"])]).tolist())
-        followers |= followers_of(spill, rows["client_ip"], topics)
-        _note_answers(partition_answers(spill, topics), ends, leaders, evidence)
-        _note_requests(spill, (askers, n), ends, coordinators, evidence)
+    tasks = [GatherEvidence(spill.name, topics, leaders, coordinators) for spill in connections]
+    found: list[BucketEvidence] = run(tasks) if tasks else []
+    for each in found:
+        evidence.add(each.evidence)
+    followers = {follower for each in found for follower in each.followers}
+    askers = Askers(list(connections.values()), [each.asked for each in found])
     _note_brokers(askers, evidence)
     encrypted = _encrypted(connections, evidence)
     evidence.servers |= encrypted
@@ -102,11 +84,6 @@ def note_answers(spills: Iterable[Path], names: HostNames) -> None:
                 if addresses:
                     for each in (name, *aliases):
                         names.note_answer(each, addresses, answer_ns)
-
-
-def _has_any(spill: Path) -> bool:
-    """Whether the bucket has a connection."""
-    return next(read_spill(spill, "connections"), None) is not None
 
 
 def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
@@ -170,36 +147,6 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
     return found
 
 
-def _note_answers(answers: pa.Table, ends: ServerEndpoints, leaders: Leaders, evidence: Evidence) -> None:
-    """Notes the leaders for which the servers answered."""
-    is_fetch = pc.is_in(answers["api_key"], FETCHES)
-    for noted, rows in ((evidence.fetched, is_fetch), (evidence.confirmed, pc.invert(is_fetch))):
-        for conn, found in count_answers(answers.filter(rows), leaders):
-            noted[ends[conn]].add(found)
-
-
-def _note_requests(
-    spill: Path, asker: tuple[Askers, int], ends: ServerEndpoints, coordinators: dict[str, set[int]], evidence: Evidence
-) -> None:
-    """Notes coordinators, replicas and the evidence for bootstrap connections. asker: numbers for clients of all
-    buckets, and the number of this bucket."""
-    askers, bucket = asker
-    first = int(askers.first_rows[bucket])
-    names = [*REQUEST_COLUMNS, "api_version", "error_code", "group_id", "replica_id"]
-    coordinated: set[tuple[int, str]] = set()
-    for rows in read_spill(spill, "requests", names):
-        askers.note_requests(bucket, rows)
-        of_members = asks_for(_OF_MEMBERS, rows["api_key"], rows["api_version"])
-        confirmed = pc.and_(of_members, pc.equal(pc.fill_null(rows["error_code"], -1), 0))
-        coordinated |= _pairs(rows, confirmed, "group_id")
-        for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
-            evidence.replicas[askers.client_ips[first + conn] or ""].add(replica)
-    for conn, group in coordinated:
-        nodes = coordinators.get(group, set())
-        if len(nodes) == 1:
-            evidence.confirmed[ends[conn]].reported[next(iter(nodes))] += 1
-
-
 def _encrypted(connections: dict[Path, pa.Table], evidence: Evidence) -> frozenset[Endpoint]:
     """Returns the servers that speak Kafka over TLS that is not decrypted. Notes the addresses to which clients
     connect under advertised names (TLS server name)."""
@@ -222,9 +169,3 @@ def _note_brokers(askers: Askers, evidence: Evidence) -> None:
         if node_id is not None:
             for client in np.unique(askers.client_ips.codes[askers.client_ids.codes == code]).tolist():
                 evidence.replicas[askers.client_ips.values[client] or ""].add(node_id)
-
-
-def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> set[tuple[int, Any]]:
-    """Returns the distinct (connection, value of the column) of the chosen rows."""
-    pairs = rows.select(["conn", name]).filter(chosen)  # few rows
-    return set(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True))

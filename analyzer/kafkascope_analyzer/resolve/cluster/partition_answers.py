@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster, Follower
 from kafkascope_analyzer.connections.leaders import UNKNOWN, Leaders
@@ -58,24 +59,25 @@ def _joined(parts: list[pa.Table]) -> pa.Table:
     return rows.group_by(keys, use_threads=False).aggregate(sums).rename_columns([*keys, *_TIMES])
 
 
-def count_answers(answers: pa.Table, leaders: Leaders) -> Iterator[tuple[int, EqualAnswers]]:
-    """Yields the connections of some partition answers, with the nodes that the first and the last answer for each
-    partition indicate. An answer before any report of a leader indicates none.
+def count_answers(answers: pa.Table, server: NDArray[np.int64], leaders: Leaders) -> Iterator[tuple[int, EqualAnswers]]:
+    """Yields the servers of some partition answers, with the nodes that the first and the last answer for each
+    partition of a connection indicate. server: the number of the server of each connection. An answer before any report
+    of a leader indicates none.
     """
     first_ns, last_ns = (answers[name].to_numpy() for name in _TIMES)
     is_second = last_ns > first_ns
     rows = np.concatenate([np.arange(len(first_ns)), np.flatnonzero(is_second)])
     chosen, ts_ns = answers.take(pa.array(rows)), np.concatenate([first_ns, last_ns[is_second]])
     before, after = leaders.reported(chosen["topic"], chosen["partition"], ts_ns)
-    columns = (chosen["conn"].to_numpy(), before, np.where(after == before, UNKNOWN, after))
+    columns = (server[chosen["conn"].to_numpy()], before, np.where(after == before, UNKNOWN, after))
     known = np.flatnonzero(before != UNKNOWN)
     order = known[np.lexsort([column[known] for column in reversed(columns)])]
     votes = [column[order] for column in columns]
     firsts = np.flatnonzero(first_of_runs(*votes))
     n_votes = np.diff(np.append(firsts, len(order)))
-    conns, reported, moving = (column[firsts].tolist() for column in votes)
-    for conn, node, other, n in zip(conns, reported, moving, n_votes.tolist(), strict=True):
-        yield conn, EqualAnswers(node, None if other == UNKNOWN else other, n)
+    servers, reported, moving = (column[firsts].tolist() for column in votes)
+    for each, node, other, n in zip(servers, reported, moving, n_votes.tolist(), strict=True):
+        yield each, EqualAnswers(node, None if other == UNKNOWN else other, n)
 
 
 def followers_of(spill: Path, clients: pa.ChunkedArray, topics: TopicNames) -> set[Follower]:

@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import distinct_sorted
+
 Ints = NDArray[np.int64]
 _UNIT_NS = 1_000
 """Times are compared in microseconds, so that connection and time fit into one number for captures of some days."""
@@ -17,7 +19,7 @@ class SentRecords:
         self._start_ns = int(first_ns.min()) if len(first_ns) else 0
         self._length = (int(last_ns.max(initial=self._start_ns)) - self._start_ns) // _UNIT_NS + 3
         self._first, self._last = self._keys(conn, first_ns), self._keys(conn, np.maximum(first_ns, last_ns))
-        self._edges = np.unique(np.concatenate([self._first, self._last]))
+        self._edges = distinct_sorted(np.concatenate([self._first, self._last]))
         self._sums = np.zeros(len(self._edges) + 1, np.int64)
 
     def _keys(self, conn: Ints, at_ns: Ints) -> Ints:

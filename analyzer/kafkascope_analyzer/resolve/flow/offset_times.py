@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import distinct_sorted
 from kafkascope_analyzer.resolve.flow.blocks import NamedRows
 from kafkascope_analyzer.resolve.flow.known_places import KnownPlaces
 from kafkascope_analyzer.scan.apis import int_column
@@ -25,7 +26,7 @@ class OffsetTimes:
 
     def __init__(self, topics: pa.Array, partitions: Longs, offsets: Longs) -> None:
         self._topic_partitions = KnownPlaces(topics, partitions)
-        self._offsets = np.unique(offsets)
+        self._offsets = distinct_sorted(offsets)
         keys = self._topic_partitions.of_rows * len(self._offsets) + np.searchsorted(self._offsets, offsets)
         self._keys, self._point_slots = np.unique(keys, return_inverse=True)
         self._places = self._keys // max(len(self._offsets), 1)

@@ -4,38 +4,53 @@ A producer waits while a batch is refused, answered late or not answered, and wh
 meanwhile wait in its memory, and are sent afterwards: their create times then show since when.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import distinct_sorted
 from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS
 
 Longs = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
 class ProvenWaits:
-    """The spans of time in which packets prove a wait: for each group of rows, one sorted array of starts, and one with
-    the latest end up to each of them. groups: the numbers of the groups of spans for each row: its client's, and that
-    of its host's connections that sent no batch."""
+    """The spans of time in which packets prove a wait, by group of connections.
 
-    groups: tuple[Longs, Longs]
-    starts: dict[int, Longs]
-    ends: dict[int, Longs]
+    groups: the numbers of the groups of spans for each row: its client's, and that of its host's connections that sent
+    no batch; group, starts, ends: the spans, in any order.
+    """
+
+    def __init__(self, groups: tuple[Longs, Longs], group: Longs, starts: Longs, ends: Longs) -> None:
+        self._groups = groups
+        self._numbers, number = np.unique(group, return_inverse=True)
+        self._times = distinct_sorted(starts)
+        order = np.lexsort((starts, number))
+        self._keys = self._order_of(number[order], starts[order])
+        self._latest = _latest_in_group(number[order], ends[order])
 
     def overlap(self, from_ns: Longs, to_ns: Longs) -> NDArray[np.bool_]:
         """Whether a span overlaps the time of each row."""
         found = np.zeros(len(from_ns), np.bool_)
-        for groups in self.groups:
-            order = np.argsort(groups, kind="stable")
-            for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-                group = int(groups[rows[0]]) if len(rows) else None
-                if group in self.starts:
-                    before = np.searchsorted(self.starts[group], to_ns[rows], side="right") - 1
-                    found[rows] |= (before >= 0) & (self.ends[group][before] >= from_ns[rows])
+        if not len(self._keys):
+            return found
+        for groups in self._groups:
+            number = np.minimum(np.searchsorted(self._numbers, groups), len(self._numbers) - 1)
+            before = np.searchsorted(self._keys, self._order_of(number, to_ns), "right") - 1
+            begins_before = (before >= 0) & (self._keys[before] >= number * (len(self._times) + 1))
+            found |= (self._numbers[number] == groups) & begins_before & (self._latest[before] >= from_ns)
         return found
+
+    def _order_of(self, number: Longs, at_ns: Longs) -> Longs:
+        """Returns numbers that sort by group, and then by time, as exactly as the starts of the spans need it. number:
+        the index of each group among those with spans."""
+        return np.asarray(number * (len(self._times) + 1) + np.searchsorted(self._times, at_ns, "right"))
+
+
+def _latest_in_group(number: Longs, ends: Longs) -> Longs:
+    """Returns the latest end among the spans of a group up to each of them. number: of the groups, ascending."""
+    distinct, rank = np.unique(ends, return_inverse=True)
+    return np.asarray(distinct[np.maximum.accumulate(number * len(distinct) + rank) % max(len(distinct), 1)])
 
 
 def proven_waits(rows: pa.Table, connections: pa.Table, clients: Longs) -> ProvenWaits:
@@ -54,15 +69,7 @@ def proven_waits(rows: pa.Table, connections: pa.Table, clients: Longs) -> Prove
     of_all = np.concatenate([groups[conn[is_proof]], groups[opened]])
     starts = np.concatenate([sent[is_proof], syn[opened]])
     ends = np.concatenate([ended[is_proof], syn[opened]])
-    order = np.lexsort((starts, of_all))
-    of_all, starts, ends = of_all[order], starts[order], ends[order]
-    numbers, first = np.unique(of_all, return_index=True)
-    parts = [np.split(each, first[1:]) for each in (starts, ends)] if len(first) else [[], []]
-    return ProvenWaits(
-        (groups[conn], host_groups[conn]),
-        dict(zip(numbers.tolist(), parts[0], strict=True)),
-        {number: np.maximum.accumulate(part) for number, part in zip(numbers.tolist(), parts[1], strict=True)},
-    )
+    return ProvenWaits((groups[conn], host_groups[conn]), of_all, starts, ends)
 
 
 def _or_default(values: pa.ChunkedArray, default: Longs) -> Longs:

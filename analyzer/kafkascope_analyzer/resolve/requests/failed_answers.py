@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import distinct_sorted
 from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FailureTimes
 from kafkascope_analyzer.scan.apis import PARTITION_APIS, ApiSet, int_column
 from kafkascope_analyzer.scan.unanswered import is_one_of, request_numbers
@@ -66,7 +67,7 @@ class FailedAnswers:
             return
         rows = np.concatenate(self._parts)
         self._parts = []
-        self._numbers = np.unique(rows[:, 0])
+        self._numbers = distinct_sorted(rows[:, 0])
         self._next_ns = np.full(len(self._numbers), _NEVER)
         keys = self._key(np.searchsorted(self._numbers, rows[:, 0]), rows[:, 1])
         order = np.argsort(keys, kind="stable")

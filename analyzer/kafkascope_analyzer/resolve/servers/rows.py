@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.resolve.servers.client_silences import NO_SILENCES
 from kafkascope_analyzer.resolve.servers.closed_windows import NO_CLOSED_WINDOWS
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs
@@ -89,12 +90,14 @@ def first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> FirstConne
     """Returns the first connections of n subjects. subject: the subject of each connection, or NONE."""
     began = hosts.connections["first_ns"].to_numpy()
     conn_ids = hosts.connections["conn_id"].combine_chunks()
-    ranks = pc.rank(conn_ids).to_numpy()
-    order = np.lexsort((ranks, began, subject))
-    order = order[subject[order] >= 0]
-    found, at = np.unique(subject[order], return_index=True)
+    earliest = np.full(n + 1, np.iinfo(np.int64).max)
+    np.minimum.at(earliest, subject, began)
+    candidates = np.flatnonzero((subject >= 0) & (began == earliest[subject]))
+    ranks = pc.rank(conn_ids.take(pa.array(candidates))).to_numpy()
+    order = candidates[np.lexsort((ranks, subject[candidates]))]
+    begins = np.flatnonzero(first_of_runs(subject[order]))
     first = np.zeros(n, np.int64)
-    first[found] = order[at]
+    first[subject[order[begins]]] = order[begins]
     return began[first] if len(began) else first, conn_ids.take(pa.array(first)) if len(began) else pa.nulls(n)
 
 

@@ -59,9 +59,9 @@ class Activity:
         capture, sorted. Packets are 0 at the ends."""
         start, end = self.capture_ns
         subject, n = runs.subject, len(runs.subject)
-        first = np.flatnonzero(first_of_runs(subject))
+        is_first = first_of_runs(subject)
+        first, inner = np.flatnonzero(is_first), np.flatnonzero(~is_first)
         last = np.append(first[1:], n)[: len(first)] - 1
-        inner = np.setdiff1d(np.arange(1, n), first)
         zeros = np.zeros(len(first), np.int64)
         columns = (
             (subject[first], subject[inner], subject[last]),

@@ -299,7 +299,7 @@ def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnecti
     first = _accepted_after(hosts, np.flatnonzero((synack > 0) & (hosts.pair >= 0)), not_accepted)
     served = (synack > 0) & (first_payload_ns < NEVER_NS) & (hosts.pair >= 0)
     turned_away = np.flatnonzero((synack > 0) & ~served & (kind >= 0) & (kind < _REFUSED) & (hosts.pair >= 0))
-    first = np.union1d(first, _accepted_after(hosts, np.flatnonzero(served), turned_away))
+    first = np.concatenate([first, _accepted_after(hosts, np.flatnonzero(served), turned_away)])
     kind[first[kind[first] == NONE]] = _ACCEPTED
     conn = np.flatnonzero((kind >= 0) & (hosts.pair >= 0))
     ended = np.where(kind == _ACCEPTED, synack, np.where(closed > 0, closed, rows["last_ns"].to_numpy()))
@@ -321,12 +321,13 @@ def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnecti
 
 
 def _accepted_after(hosts: ServerHosts, accepted: Ints, not_accepted: Ints) -> Ints:
-    """Returns the accepted connections that are the first of their pair after one that was not accepted."""
+    """Returns the accepted connections that are the first of their pair after one that was not accepted, some of them
+    several times."""
     synack, began = (hosts.connections[name].fill_null(0).to_numpy() for name in ("synack_ns", "first_ns"))
     order = accepted[np.lexsort((synack[accepted], hosts.pair[accepted]))]
     times = Runs(hosts.pair[order], began[order], order, synack[order], order)
     at = first_ending_after(times, hosts.pair[not_accepted], began[not_accepted])
-    return np.unique(order[at[at >= 0]])
+    return np.asarray(order[at[at >= 0]])
 
 
 def _packets(hosts: ServerHosts, kind: Ints, ended: Ints) -> tuple[Ints, Ints, Ints]:

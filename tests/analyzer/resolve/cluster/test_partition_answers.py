@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -116,10 +117,10 @@ def test_answers_are_joined_over_blocks(spilled, n_rows, compact_rows, monkeypat
 def test_first_and_last_answers_speak_for_the_leader(spilled, leaders, n_rows):
     answers = partition_answers(spilled(n_rows), TopicNames.of(TOPICS))
     reported, moving = [Counter(), Counter()], [Counter(), Counter()]
-    for conn, found in count_answers(answers, leaders):
-        reported[conn][found.reported] += found.n
+    for server, found in count_answers(answers, np.array([0, 1]), leaders):
+        reported[server][found.reported] += found.n
         if found.moving is not None:
-            moving[conn][found.moving] += found.n
+            moving[server][found.moving] += found.n
     # Partition 0 moves to node 2 at 20: answers at 12, 14 and 16 may be either's.
     # The answer at 6 comes before any report; an only answer counts once.
     assert reported == [{1: 3, 2: 1}, {1: 4, 2: 1}]
