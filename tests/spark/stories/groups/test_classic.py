@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.row_types import empty_row
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, GroupRequestBody, MemberActivity
+from kafkascope_parsers import api_keys
+from kafkascope_parsers.group_protocols.classic import CLASSIC
+from kafkascope_spark.stories.groups.classic import MOST_NEW_IDS, SETTLED_HEARTBEATS, ClassicGroup
 from kafkascope_spark.stories.groups.classic_states import (
     CLASSIC_TRANSITIONS,
     ClassicEvent,
     ClassicState,
     begins_a_round,
 )
+from kafkascope_spark.stories.groups.event_order import Event, Phase
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.groups.transitions import Transitions
 
@@ -273,3 +279,36 @@ def test_rounds_begin_as_kafka_begins_them() -> None:
     assert after(ClassicState.STABLE, ClassicEvent.LAST_LEAVE) is ClassicState.EMPTY
     assert not begins_a_round(ClassicState.PREPARING, ClassicEvent.JOIN)
     assert begins_a_round(ClassicState.EMPTY, ClassicEvent.JOIN)
+
+
+def heartbeats(n: int) -> MemberActivity:
+    """Heartbeats of the member a in generation 3."""
+    activity = empty_row(MemberActivity)
+    activity.api_key, activity.member_id, activity.generation_or_epoch = api_keys.HEARTBEAT, "a", 3
+    activity.ts_ns, activity.last_ns, activity.n, activity.request_id = 9_000 * MS, 12_000 * MS, n, "r-beat"
+    return activity
+
+
+@pytest.mark.parametrize(("n", "state"), [(1, ClassicState.COMPLETING), (SETTLED_HEARTBEATS, ClassicState.STABLE)])
+def test_a_group_whose_members_go_on_with_heartbeats_is_stable(n: int, state: ClassicState) -> None:
+    """The capture lacks the response to SyncGroup: one heartbeat may have been sent before it, two were not."""
+    group = ClassicGroup("g", CLASSIC, 100_000 * MS)
+    join = GroupRequest.of(
+        {"api_key": api_keys.JOIN_GROUP, "status": "ok", "member_id": "a", "response_ns": 6_000 * MS}
+    )
+    join.ts_ns, join.response.generation_id = 5_000 * MS, 3
+    for phase in (Phase.REQUEST, Phase.RESPONSE):
+        assert [*group.take(Event(5_000 * MS, phase, 0, join))] == []
+    assert [*group.take(Event(9_000 * MS, Phase.ACTIVITY, 1, heartbeats(n)))] == []
+    assert group.state is state
+
+
+def test_only_so_many_member_ids_are_kept_of_clients_that_do_not_join_with_them() -> None:
+    """A client that asks for a member id again and again (KIP-394) and never joins."""
+    group = ClassicGroup("g", CLASSIC, 100_000 * MS)
+    asks = GroupRequest.of({"api_key": api_keys.JOIN_GROUP, "status": "ok", "error_name": "MEMBER_ID_REQUIRED"})
+    asks.request = empty_row(GroupRequestBody)
+    for number in range(MOST_NEW_IDS + 1):
+        asks.response.member_id = f"m-{number}"
+        assert [*group.take(Event(number, Phase.RESPONSE, number, asks))] == []
+    assert len(group._new_ids) == MOST_NEW_IDS

@@ -4,7 +4,14 @@ import gzip
 import json
 import pathlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+from kafkascope_analyzer.dataset.row_types import empty_row
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, GroupRequestBody, LeavingMember
+from kafkascope_parsers.api_keys import JOIN_GROUP, LEAVE_GROUP
+from kafkascope_spark.stories.groups.embedded_data import join_reason, leaving_members
+from kafkascope_spark.stories.groups.generation import Member
 
 VECTORS = pathlib.Path(__file__).parents[4] / "fixtures" / "vectors" / "assignments.jsonl.gz"
 
@@ -58,3 +65,32 @@ def test_a_group_of_another_kind_has_no_assignments(trace: Callable[..., Any]) -
     """A schema registry's JSON."""
     row = one_worker(trace(), "v0", b'{"version":1}', b'{"error":0}', "sr")
     assert (row.protocol_type, row.members[0].assigned) == ("sr", None)
+
+
+def request(api_key: int, **body: Any) -> GroupRequest:
+    made = GroupRequest.of({"api_key": api_key, "status": "ok", "member_id": "app-1"})
+    made.request = replace(empty_row(GroupRequestBody), **body)
+    return made
+
+
+def test_who_leaves_is_named_by_id_or_by_instance() -> None:
+    """LeaveGroup v3 (KIP-345) names members; kafka-consumer-groups.sh removes static ones by instance alone. Older
+    versions remove the member that sends them."""
+    base = {"s-1": Member("s-1", group_instance_id="host-1"), "app-1": Member("app-1")}
+    named = (
+        LeavingMember("app-1", None, "the consumer is being closed"),
+        LeavingMember("", "host-1", None),
+        LeavingMember("", "host-9", None),
+    )
+    leaves = leaving_members(request(LEAVE_GROUP, leaving_members=named), base)
+    assert leaves == {"app-1": "the consumer is being closed", "s-1": None, "": None}
+    assert leaving_members(request(LEAVE_GROUP, leaving_members=()), base) == {"app-1": None}
+
+
+def test_a_member_id_that_the_coordinator_gave_is_no_reason_to_join() -> None:
+    """The Java client says "need to re-join with the given member-id: ..." (KIP-394, KIP-800)."""
+    given = request(JOIN_GROUP, reason="need to re-join with the given member-id: app-1")
+    assert join_reason(given) is None
+    other = request(JOIN_GROUP, reason="need to revoke partitions and re-join")
+    assert join_reason(other) == "need to revoke partitions and re-join"
+    assert join_reason(request(JOIN_GROUP, reason="")) is None

@@ -3,6 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from kafkascope_parsers.group_protocols.consumer import CONSUMER
+from kafkascope_spark.stories.groups.epoch_based import DEFAULT_INTERVAL_MS, SILENT_HEARTBEATS, EpochGroup
+from kafkascope_spark.stories.groups.epoch_states import EPOCH_TRANSITIONS, EpochEvent, EpochState
+
 MS = 1_000_000
 New = Callable[..., Any]
 
@@ -137,3 +143,41 @@ def test_a_group_that_is_upgraded_has_rows_of_both_protocols(trace: New) -> None
     t = trace().join(2, 300, "a", 1, members=["a"]).sync(301, 305, "a", 1, 0, gives={"a": (0,)}).leave(5_000, "a")
     rows = t.epoch(9_000, "b", 0, 3, (0,), topics=["t"]).rebalances()
     assert [(r.group_protocol, r.generation) for r in rows] == [("classic", 1), ("consumer", 3)]
+
+
+def test_a_group_of_which_nothing_was_seen_has_no_row() -> None:
+    group = EpochGroup("g", CONSUMER, 100_000 * MS)
+    assert group.state is EpochState.UNSEEN
+    assert [*group.finish()] == []
+
+
+def test_the_default_interval_is_that_of_brokers() -> None:
+    """group.consumer.heartbeat.interval.ms (Kafka's GroupCoordinatorConfig)."""
+    assert DEFAULT_INTERVAL_MS == 5_000
+
+
+@pytest.mark.parametrize(("missed", "how"), [(SILENT_HEARTBEATS - 0.5, []), (SILENT_HEARTBEATS + 0.5, ["evicted"])])
+def test_a_member_is_silent_when_it_missed_several_heartbeats(trace: New, missed: float, how: list[str]) -> None:
+    """Its coordinator gave both an interval of 1 s; b is behind the epoch that a has when the next one begins."""
+    at = 30_000 + int(1_000 * missed)
+    t = two_members(trace()).keep(10_500, 30_000, "b", 2, 68).keep(9_600, 30_000, "a", 2, 68)
+    t.epoch(30_100, "a", 2, 3, (0, 1, 2, 3)).epoch(at, "a", 3, 4)
+    row = next(row for row in t.rebalances() if row.generation == 3)
+    assert [gone.how for gone in row.departed] == how
+
+
+@pytest.mark.parametrize("known", EpochState)
+def test_a_group_is_stable_no_sooner_than_its_members_reach_the_epoch(known: EpochState) -> None:
+    """Kafka's ConsumerGroupState, whatever was known before: a capture may begin anywhere."""
+
+    def after(*events: EpochEvent) -> EpochState:
+        state = known
+        for event in events:
+            state = EPOCH_TRANSITIONS.after(state, event)
+        return state
+
+    assert after(EpochEvent.CHANGE) is EpochState.ASSIGNING
+    assert after(EpochEvent.CHANGE, EpochEvent.EPOCH) is EpochState.RECONCILING
+    assert after(EpochEvent.EPOCH, EpochEvent.TAKE_OVER) is EpochState.RECONCILING
+    assert after(EpochEvent.CHANGE, EpochEvent.EPOCH, EpochEvent.LAST_LEAVE) is EpochState.EMPTY
+    assert after(EpochEvent.LAST_LEAVE, EpochEvent.CHANGE) is EpochState.ASSIGNING

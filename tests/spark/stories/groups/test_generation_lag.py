@@ -3,6 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from kafkascope_analyzer.dataset.row_types import empty_row
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupLag
+from kafkascope_spark.stories.groups.generation_lag import GenerationLag
+from kafkascope_spark.stories.groups.table import RebalanceRow
+
 
 def test_lag_is_added_up_by_generation(trace: Callable[..., Any]) -> None:
     """Generation 1 commits 40 of 50 (partition 0) and 7 of 7; by
@@ -18,3 +23,27 @@ def test_lag_is_added_up_by_generation(trace: Callable[..., Any]) -> None:
 def test_a_generation_without_commits_has_no_lag(trace: Callable[..., Any]) -> None:
     (row,) = trace().join(2, 300, "a", 1, members=["a"]).lag(5, 2, 0, 1, 2).rebalances()
     assert (row.lag_records, row.n_lag_partitions) == (None, None)
+
+
+def test_the_lag_of_an_unnumbered_round_is_not_known() -> None:
+    """Commits of a simple consumer without a group carry generation -1; a round without a number is not theirs."""
+    lag = GenerationLag()
+    lag.add(GroupLag(generation_or_epoch=-1, topic="t", partition=0, committed_offset=1, high_watermark=9))
+    row = empty_row(RebalanceRow)
+    row.generation = None
+    lag.complete(row)
+    assert (row.lag_records, row.n_lag_partitions) == (None, None)
+
+
+def test_the_lag_fits_its_column_whatever_brokers_send() -> None:
+    """Offsets are 64-bit numbers from the wire: the sum of two may exceed them."""
+    lag = GenerationLag()
+    for partition in (0, 1):
+        end = 2**63 - 1
+        lag.add(GroupLag(generation_or_epoch=1, topic="t", partition=partition, committed_offset=0, high_watermark=end))
+    row = empty_row(RebalanceRow)
+    row.generation = 1
+    lag.complete(row)
+    assert row.lag_records is not None
+    assert 2**53 <= row.lag_records < 2**63
+    assert row.n_lag_partitions == 2

@@ -7,6 +7,8 @@ import pytest
 
 from kafkascope_spark.stories.groups.rebalance_row import topic_partition
 from kafkascope_spark.stories.groups.table import RebalanceRow
+from kafkascope_spark.stories.groups.unread import UnreadPartitions
+from kafkascope_spark.stories.stalls.machine import Service
 
 MS = 1_000_000
 New = Callable[..., Any]
@@ -112,3 +114,8 @@ def test_what_is_no_partition_is_left_out() -> None:
     """Members may send what they like: a partition may have any 32 bits."""
     assert topic_partition("orders-eu-12") == ("orders-eu", 12)
     assert [topic_partition(item) for item in ("t--2147483648", "orders", "-1", "0_1", "t-x", "t-\u00b2")] == [None] * 6
+
+
+def test_where_every_record_was_read_nothing_is_unread() -> None:
+    none = UnreadPartitions(Service("g"), 90_000 * MS)
+    assert none.places_after(0, None) == none.places_after(None, None) == set()
