@@ -6,8 +6,10 @@ from operator import itemgetter
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.flow.machine import Partition
+from kafkascope_spark.stories.flow.table import PARTITION_FLOW, PartitionFlow
 from kafkascope_spark.stories.keyed import Keyed, Origin
 
 S = 1_000_000_000
@@ -80,6 +82,16 @@ def test_a_partition_that_nobody_reads_has_rows_without_a_group():
     assert shown(rows, "created_to_acked_p50_us", "created_to_acked_p99_us", "leader_id") == [
         (1024 + 64, 2048 + 128, 1),
         (None, None, 1),
+    ]
+
+
+def test_there_is_one_row_of_each_slice_and_reader():
+    """The columns by which the table is sorted say which row it is; a slice without anything has none."""
+    other = Consumer("c3", "h")
+    rows = flow(produced(0, 5, 5), MEMBER.fetched(0, 5, 5, 0), other.fetched(0, 2, 5, 3), other.fetched(2, 3, 5, 0))
+    batch_of_rows(PartitionFlow, rows).validate(full=True)
+    assert sorted(shown(rows, *PARTITION_FLOW.sorted_by)) == [
+        ("t", 3, group, None, ts_ns) for group, ts_ns in (("g", 0), ("h", 0), ("h", 2 * S))
     ]
 
 
