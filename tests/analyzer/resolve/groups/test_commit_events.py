@@ -48,6 +48,12 @@ def test_the_last_accepted_commit_of_a_slice(tmp_path: Path) -> None:
     ]
 
 
+def test_a_slice_says_its_length_and_the_node(tmp_path: Path) -> None:
+    source = source_of(tmp_path, (0, 3, "g"))
+    assert list(source.take_partitions(partitions(commit(3, 5, 1)), OFFSET_COMMIT, "request")) == []
+    assert only(events(source.finish(ROWS, no_messages)), "slice_ms", "node_id") == [(2_000, 1)]
+
+
 @pytest.mark.parametrize("offset", [-1, -(2**63), None])
 def test_an_offset_below_zero_is_no_progress(tmp_path: Path, offset: int | None) -> None:
     assert found(source_of(tmp_path, (0, 3, "g")), [commit(3, 5, offset)]) == []
