@@ -19,7 +19,7 @@ from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 from kafkascope_analyzer.resolve.tasks import RunTasks
 from kafkascope_analyzer.scan.exchanges import SETTLED_SCHEMA
 from kafkascope_analyzer.scan.spill import Spill
-from kafkascope_parsers.framing.layout import KAFKA
+from kafkascope_parsers.framing.layout import BY_SYN, KAFKA
 
 Row = dict[str, Any]
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -109,21 +109,25 @@ def only(rows: Iterable[Row], *names: str) -> list[tuple[Any, ...]]:
 SPILLED_CONNECTIONS = pa.schema(
     [
         ("conn_id", pa.string()),
+        *((name, pa.int8()) for name in ("client_side", "client_side_by", "protocol")),
+        *((name, pa.bool_()) for name in ("is_kafka", "seen_from_start")),
         ("client_ip", pa.string()),
-        ("client_side", pa.int8()),
+        ("client_port", pa.int32()),
         ("server_ip", pa.string()),
         ("server_port", pa.int32()),
-        ("protocol", pa.int8()),
-        ("is_kafka", pa.bool_()),
-        ("seen_from_start", pa.bool_()),
-        *((name, pa.int64()) for name in ("first_ns", "last_ns", "syn_ns", "synack_ns", "close_ns")),
         ("close_kind", pa.string()),
         ("idle_before_close_ms", pa.int64()),
+        ("undecoded_bytes", pa.int64()),
+        *((name, pa.int32()) for name in ("max_in_flight", "capture_id")),
+        *((name, pa.int64()) for name in ("client_bytes", "server_bytes", "tls_bytes")),
+        *((name, pa.int64()) for name in ("syn_ns", "synack_ns", "first_ns", "last_ns", "close_ns")),
+        ("is_decrypted", pa.bool_()),
         *((name, pa.int64()) for name in ("n_by_lengths", "first_request_bytes", "first_response_bytes")),
         ("n_record_ends", pa.int64()),
         ("offers_alpn", pa.bool_()),
     ]
 )
+"""Columns of spilled connections that the second pass and what comes before it need, in their order."""
 
 
 def spilled_connections(*rows: Row) -> pa.Table:
@@ -131,14 +135,16 @@ def spilled_connections(*rows: Row) -> pa.Table:
     usual: Row = {"client_ip": "10.0.0.9", "server_ip": "10.0.0.1", "server_port": 9092, "client_side": 0}
     usual |= {"protocol": KAFKA, "seen_from_start": True, "close_kind": "open"}
     usual |= {"first_ns": SECOND, "last_ns": 9 * SECOND, "syn_ns": SECOND, "synack_ns": SECOND}
-    usual |= {"n_by_lengths": 0, "n_record_ends": 0, "offers_alpn": False}
+    usual |= {"n_by_lengths": 0, "n_record_ends": 0, "offers_alpn": False, "client_side_by": BY_SYN}
+    usual |= {"capture_id": 0, "client_port": 40_000, "is_decrypted": False, "client_bytes": 500, "server_bytes": 800}
     named = ({"conn_id": f"{n:016x}"} | usual | row for n, row in enumerate(rows))
     return rows_of(SPILLED_CONNECTIONS, (row | {"is_kafka": row["protocol"] == KAFKA} for row in named))
 
 
 def spilled_requests(*rows: Row) -> pa.Table:
     """Spilled requests, of connection 0, numbered and answered unless they say otherwise."""
-    usual = {"conn": 0, "status": REQUEST_STATUSES.index("ok")}
+    usual = {"conn": 0, "status": REQUEST_STATUSES.index("ok"), "capture_id": 0, "out_of_order": False}
+    usual |= {"request_bytes": 100, "in_flight": 1}
     return rows_of(SETTLED_SCHEMA, (usual | {"number": n} | row for n, row in enumerate(rows)))
 
 
