@@ -49,10 +49,21 @@ def at_unreachable_host(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def at_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
-    """Returns the failure of the broker that the client waited for, if that broker did not serve the client's host."""
+    """Returns the failure of the broker that the client waited for, if that broker did not serve the client's host. One
+    that only responded late explains no stall that went on for long when it no longer did."""
     if stall.node_id is None:
         return None
-    return _failure(among.longest([("node", stall.node_id)], lambda failure: failure.reaches(stall.client_ip)))
+
+    def explains(failure: Failure) -> bool:
+        return failure.reaches(stall.client_ip) and not _goes_on(stall, failure)
+
+    return _failure(among.longest([("node", stall.node_id)], explains))
+
+
+def _goes_on(stall: Stall, failure: Failure) -> bool:
+    """Whether most of a stall came when a broker that only responded late did so no longer."""
+    serves = failure.is_of_broker and not failure.kind.cuts_clients
+    return serves and 2 * _overlap_of(stall, failure) < stall.waited_ms * 1_000_000
 
 
 def on_lost_connections(stall: Stall, among: Candidates) -> Failure | None:
@@ -88,7 +99,8 @@ def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
     def is_other(failure: Failure) -> bool:
         if failure.kind.between_brokers and failure.is_lossy:
             return stall.node_id is None or stall.node_id in {row.node_id for row in failure.states}
-        return failure.kind.between_brokers or failure.node_id != stall.node_id
+        is_other = failure.kind.between_brokers or failure.node_id != stall.node_id
+        return is_other and not _goes_on(stall, failure)
 
     keys = [OF_NAMED_NODES] if stall.node_id is None else [OF_NAMED_NODES, OF_UNKNOWN_NODES]
     longest = among.longest(keys, is_other)

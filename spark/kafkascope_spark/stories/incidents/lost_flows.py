@@ -1,13 +1,16 @@
 """Failures of what keeps state about connections: all connections of a host, or of a broker, were lost at one time
-although nobody closed them (state flows_lost)."""
+although nobody closed them (states flows_lost and flow_dead)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds.broker_flows_reset import BROKER_FLOWS_RESET
+from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
+from kafkascope_spark.stories.incidents.kinds.dead_flow import DEAD_FLOW
 from kafkascope_spark.stories.incidents.kinds.flows_reset import FLOWS_RESET
 from kafkascope_spark.stories.servers.table import BrokerState
 
@@ -30,6 +33,28 @@ def lost_flows(states: Iterable[BrokerState], failures: Iterable[Failure]) -> It
             others = (other for other in known if servers & {row.server for row in other.states})
             if all(other.overlap_ns(failure.start_ns, failure.end_ns) <= 0 for other in others):
                 yield failure
+
+
+def join_forgotten(of_brokers: list[Failure], of_clients: Iterable[Failure]) -> None:
+    """Makes lost connections of unreachable hosts that reached several brokers again on new connections, while the old
+    ones to these brokers stayed dead: the hosts worked, and a device on the way had forgotten all connections that were
+    in use. The dead connections are removed from of_brokers."""
+    dead = [failure for failure in of_brokers if failure.kind is DEAD_FLOW]
+    for failure in [each for each in (*of_brokers, *of_clients) if each.kind is CLIENT_HOST]:
+        rows = [row for each in dead for row in each.states if _was_in_use(row, failure)]
+        if len({row.broker_key for row in rows}) < _LEAST or {row.host for row in rows} != failure.hosts:
+            continue
+        failure.kind, failure.fault = FLOWS_RESET, fault_of(failure)
+        failure.states = [*failure.states, *rows]
+        for each in dead:
+            each.states = [row for row in each.states if row not in rows]
+            each.hosts = frozenset(row.host for row in each.states)
+    of_brokers[:] = [failure for failure in of_brokers if failure.kind is not DEAD_FLOW or failure.states]
+
+
+def _was_in_use(row: BrokerState, failure: Failure) -> bool:
+    """Whether connections of one of the hosts may have been dead since the time in which it was unreachable."""
+    return row.host in failure.hosts and row.before_ns <= failure.affected_to_ns and row.until_ns > failure.start_ns
 
 
 def _near(rows: Iterable[BrokerState]) -> Iterator[list[BrokerState]]:

@@ -65,7 +65,7 @@ from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
 from kafkascope_spark.stories.incidents.log_directories import log_directory_failures
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
-from kafkascope_spark.stories.incidents.lost_flows import lost_flows
+from kafkascope_spark.stories.incidents.lost_flows import join_forgotten, lost_flows
 from kafkascope_spark.stories.incidents.lost_records import give_waiting, lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.name_servers import name_server_failures
@@ -253,17 +253,7 @@ class Incidents:
     def _failures(self) -> list[Failure]:
         """Returns all failures with the rows that belong to them. A detector that raises an error finds none."""
         of_brokers = self._found("brokers", self._failures_of_brokers)
-        of_clients = [
-            *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
-            *self._found("listeners", self._listeners.failures),
-            *self._found("slow consumers", lambda: slow_consumers(self._rebalances, self._clients)),
-            *self._found("client hosts", lambda: unreachable_hosts(self._states, of_brokers)),
-            *self._found("slow hosts", lambda: slow_hosts(self._states, of_brokers)),
-            *self._found("lost connections", lambda: lost_flows(self._states, of_brokers)),
-            *self._found("name servers", lambda: name_server_failures(self._lookups)),
-        ]
-        self._do("nodes of listeners", lambda: give_nodes(of_clients, self._states))
-        of_clients += self._found("turned away hosts", lambda: turned_away_hosts(self._states, list(of_clients)))
+        of_clients = self._failures_of_clients(of_brokers)
         logs = self._found("log directories", lambda: log_directory_failures(self._recoveries))
         taken = {row.recovery_id for failure in logs for row in failure.recoveries}
         met = [row for row in self._recoveries if row.recovery_id not in taken]
@@ -310,6 +300,22 @@ class Incidents:
         found = with_repeated(found)
         self._do("stalls of consequences", lambda: give_further_stalls(found))
         return found
+
+    def _failures_of_clients(self, of_brokers: list[Failure]) -> list[Failure]:
+        """Returns the failures of clients, their hosts, and what they use to reach brokers. of_brokers: those of
+        brokers and paths; failures of paths that were those of a client host are removed from it."""
+        of_clients = [
+            *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
+            *self._found("listeners", self._listeners.failures),
+            *self._found("slow consumers", lambda: slow_consumers(self._rebalances, self._clients)),
+            *self._found("client hosts", lambda: unreachable_hosts(self._states, of_brokers)),
+            *self._found("slow hosts", lambda: slow_hosts(self._states, of_brokers)),
+            *self._found("lost connections", lambda: lost_flows(self._states, of_brokers)),
+            *self._found("name servers", lambda: name_server_failures(self._lookups)),
+        ]
+        self._do("nodes of listeners", lambda: give_nodes(of_clients, self._states))
+        self._do("forgotten hosts", lambda: join_forgotten(of_brokers, of_clients))
+        return of_clients + self._found("turned away hosts", lambda: turned_away_hosts(self._states, of_clients))
 
     def _give_courses(self, failures: list[Failure]) -> None:
         """Sets the steps that followed, and whether the controllers were lost, too, until the cluster reacted."""

@@ -49,6 +49,14 @@ def test_its_start_begins_with_the_first_bootstrap_server(name: str, dataset_of:
     assert start["outcome"] == "ready"
 
 
+def test_a_producer_that_is_stopped_before_it_has_another_record_has_not_failed(dataset_of: DatasetOf) -> None:
+    """It sends a record every 7 s to brokers that close what is idle for 4 s, and logged that none failed."""
+    (process,) = truth("idle_producer")["clients"]
+    assert process["failed"] == 0
+    outcomes = [row["outcome"] for row in rows(dataset_of("idle_producer"), "stories/startups")]
+    assert (set(outcomes[:-1]), outcomes[-1]) == ({"ready"}, "done")
+
+
 def test_late_copies_of_requests_are_no_records_that_failed(dataset_of: DatasetOf) -> None:
     """Brokers refuse them 12 s after the producer's records were accepted on other connections. The client logged that
     none of its records failed."""

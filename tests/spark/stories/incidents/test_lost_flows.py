@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,8 +10,11 @@ import pytest
 from tests.spark.stories.incidents.conftest import NS, MakeStall, MakeState
 
 from kafkascope_spark.stories.incidents.attribution import attribute_stalls
+from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.lost_flows import lost_flows
+from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts
+from kafkascope_spark.stories.incidents.lost_flows import join_forgotten, lost_flows
+from kafkascope_spark.stories.incidents.sentences import sentence_of
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.servers.table import BrokerState
 
@@ -50,6 +54,29 @@ def test_of_a_host_with_one_broker_several_connections_must_be_lost(
     rows = rows_of(state, (1, 21, 10))
     rows[0].n_waiting = n
     assert [f.kind.name for f in lost_flows(rows, [])] == expected
+
+
+@pytest.mark.parametrize(
+    ("dead", "kinds"),
+    [((1, 2, 3), ["flows_reset"]), ((2,), ["client_host", "dead_flow"]), ((), ["client_host"])],
+    ids=["all that was in use", "one", "none"],
+)
+def test_a_host_whose_old_connections_stay_dead_when_new_ones_work_was_forgotten(
+    state: MakeState, dead: tuple[int, ...], kinds: list[str]
+) -> None:
+    """Recorded: a gateway forgot all connections of a host and dropped what came on them. The host was silent until its
+    clients gave up after 9 s; then new connections worked, and what was sent again on old ones was not acknowledged."""
+    rows = [state(node, host, "serving", 0, 6) for node in (1, 2, 3) for host in (21, 22)]
+    rows += [state(node, 21, "host_silent", 6.3, 15.4) for node in (1, 2, 3)]
+    rows += [replace(state(node, 21, "flow_dead", 15.5, 60), before_ns=7 * NS, n_waiting=5) for node in dead]
+    of_brokers = broker_failures(rows)
+    of_clients = unreachable_hosts(rows, of_brokers)
+    join_forgotten(of_brokers, of_clients)
+    found = [*of_clients, *of_brokers]
+    assert [failure.kind.name for failure in found] == kinds
+    assert fault_of(found[0]).end_ns == int(15.4 * NS)
+    if len(dead) == 3:
+        assert "15 connections between 10.0.0.21 and 3 brokers, all that were in use" in sentence_of(found[0], None, 0)
 
 
 def test_a_broker_that_failed_at_that_time_explains_it(state: MakeState) -> None:

@@ -38,6 +38,7 @@ def fault(name: str) -> tuple[dict[str, Any], int, int]:
     ("name", "kind", "place"),
     [
         ("client_host_cut", "client_host", "client_host"),
+        ("host_hears_nothing", "client_host", "client_host"),
         ("starved_host", "host_slow", "client_host"),
         ("dns_stopped", "dns", "name_server"),
     ],
@@ -48,6 +49,16 @@ def test_the_fault_is_at_its_place_within_its_brackets(
     row, (detail, begin_ns, end_ns) = told(dataset_of(name)), fault(name)
     assert (row["kind"], row["place"], row["node_id"]) == (kind, place, None)
     assert (detail.get("ip") or detail["server"].partition(":")[0]) in row["subject"]
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
+    assert row["fault_end_after_ns"] - NEAR_NS <= end_ns <= row["fault_end_ns"] + NEAR_NS
+
+
+def test_packets_that_are_lost_between_brokers_are_told_with_those_who_wait_for_replicas(
+    dataset_of: Callable[..., Path],
+) -> None:
+    row, (detail, begin_ns, end_ns) = told(dataset_of("lossy_replication")), fault("lossy_replication")
+    assert (row["kind"], row["place"], row["n_stalls"] > 0) == ("replication", "replication", True)
+    assert row["node_id"] in detail["node_ids"]
     assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
     assert row["fault_end_after_ns"] - NEAR_NS <= end_ns <= row["fault_end_ns"] + NEAR_NS
 

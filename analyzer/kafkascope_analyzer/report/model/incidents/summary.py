@@ -230,7 +230,8 @@ def title_of(incident: IncidentRow) -> str:
     node 2 (10.0.0.2:9092)`."""
     kind = CLIENT_FAULTS.get(incident.client_fault or "") or words_of(incident.kind)
     subject = incident.subject or (f"node {incident.node_id}" if incident.node_id is not None else "")
-    if incident.place == "path" and incident.hosts:
+    is_between = incident.place == "path" or (incident.place == "replication" and incident.node_id is not None)
+    if is_between and incident.hosts:
         subject = f"{list_of(list(incident.hosts), MOST_HOSTS)} to {subject}"
     return f"{kind}: {safe(subject)}" if subject else kind
 

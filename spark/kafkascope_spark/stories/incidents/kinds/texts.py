@@ -23,6 +23,8 @@ BY_ERRORS = "error codes"
 """Evidence of all kinds of incidents that error codes show."""
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
+LOST_STATES = frozenset({"flows_lost", "flow_dead"})
+"""States in which connections were lost although neither side closed them."""
 LINK_COUNTERS = "ip -s link, ethtool -S"
 QUEUES = "full queues and rate limits (tc -s qdisc)"
 """Counters of packets that a link dropped, in words."""
@@ -67,7 +69,7 @@ def late(failure: Failure) -> str:
 
 def lost_flows(failure: Failure, between: str) -> str:
     """Returns how many connections were lost, and how, as the begin of a sentence. between: their ends, in words."""
-    n = sum(state.n_waiting for state in failure.states)
+    n = sum(state.n_waiting for state in failure.states if state.state in LOST_STATES)
     how = "without being closed by either side: their packets stopped, or a RST answered the next one"
     return f"{counted(n, 'connection')} between {between}, all that were in use, ended {how},"
 
