@@ -169,8 +169,9 @@ def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
 
 def _may_be_probe(server: ServerRecord, wait: Wait) -> bool:
     """Whether the packets of a wait, of which the last one was answered, may be keep-alive probes of an idle
-    connection: it was open, and no request on it waited for a response meanwhile."""
-    if wait.layer != "packet" or not (wait.ended_by in ACKNOWLEDGED or _was_accepted(server, wait.conn_id)):
+    connection: it was open, and no request on it waited for a response meanwhile. The answer to a probe has no data; a
+    request that arrives at last may get its response with the acknowledgment."""
+    if wait.layer != "packet" or not (wait.ended_by == "ack" or _was_accepted(server, wait.conn_id)):
         return False
     of_host = (each for each in server.waits_of(wait.host) if each.conn_id == wait.conn_id)
     asked = (each for each in of_host if each.layer in ("request", "payload"))
