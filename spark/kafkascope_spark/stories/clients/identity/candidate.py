@@ -143,11 +143,20 @@ class InstanceCandidate:
         return len(at_once) == 1 or any(abs(end_of(c) - self.last_ns) <= TOGETHER_NS for c in at_once)
 
     def is_coordinator_connection_of(self, other: "InstanceCandidate") -> bool:
-        """Whether this candidate has a member's requests and no Fetch, and the other has Fetch, the FindCoordinator of
-        that group and no request of a member: librdkafka keeps a separate connection to its coordinator."""
-        if api_keys.FETCH in self.apis or api_keys.FETCH not in other.apis or other.apis & api_keys.GROUP_APIS:
+        """Whether this candidate has a member's requests, and the other has Fetch, the FindCoordinator of that group
+        and no request to a coordinator: librdkafka keeps a separate connection to its coordinator. If this one has
+        Fetch, too, it must have joined after that FindCoordinator, and have found no coordinator itself since the
+        other one began."""
+        if api_keys.FETCH not in other.apis or other.apis & api_keys.GROUP_APIS or not self.apis & MEMBER_APIS:
             return False
-        return bool(self.apis & MEMBER_APIS) and not other.sought.keys().isdisjoint(self.coordinated)
+        shared = other.sought.keys() & self.coordinated.keys()
+        if api_keys.FETCH not in self.apis:
+            return bool(shared)
+        lasting = [c for c in self.connections if end_of(c) > other.begin_ns]
+        return any(
+            other.sought[name] <= at and not any(c.sought.get(name, at + 1) <= at for c in lasting)
+            for name, at in ((name, self.coordinated[name]) for name in shared)
+        )
 
     def reads_on_behalf_of(self, other: "InstanceCandidate") -> bool:
         """Whether this candidate fetches, although it asked for no offset from which to begin, and the other one, which
