@@ -3,17 +3,15 @@
 python -m scripts.check_first_screens TABLE.toml CAPTURES_DIRECTORY... [NAME...]   (without names: all that are there)
 
 TABLE has for each capture, by the name of its file, the possible verdicts, and texts that must or must not be on the
-first screen. Fails if one of these conditions does not hold, or if a directory has none of the captures. Two captures
-are analyzed at a time, by two processes. Each makes the stories itself, and has one Spark session for the findings of
-all of its captures: to start one for each capture, or to give Spark the story job too, would take most of the time.
+first screen. Fails if one of these conditions does not hold, or if a directory has none of the captures. One process
+makes the stories of all captures, with one Spark session for their findings: to start one for each capture, or to give
+Spark the story job too, would take most of the time.
 """
 
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,6 @@ from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.report import render
 
 WIDTH = 80
-PROCESSES = 2
 
 
 def first_screen(capture: Path) -> tuple[str, str]:
@@ -63,13 +60,11 @@ def main() -> int:
         print(f"FAILED: no such directory or capture: {', '.join(asked)}")
         return 1
     failed = 0
-    # Not forked: a JVM and numba's threads do not survive it.
-    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        screens = pool.map(first_screen, captures.values())
-        for name, (verdict, screen) in zip(captures, screens, strict=True):
-            wrong = list(faults(expected[name], verdict, screen))
-            print("\n".join([f"== {name}: {verdict}", *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
-            failed += bool(wrong)
+    for name, capture in captures.items():
+        verdict, screen = first_screen(capture)
+        wrong = list(faults(expected[name], verdict, screen))
+        print("\n".join([f"== {name}: {verdict}", *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
+        failed += bool(wrong)
     print(f"================ {failed} failed ================")
     return 1 if failed else 0
 

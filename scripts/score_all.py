@@ -5,9 +5,8 @@ python -m scripts.score_all SCORE.py CAPTURES_DIRECTORY... [NAME...]      (witho
 Fails if a capture cannot be analyzed, if the sections core and requests of healthy_basic, leader_move or txn are not
 good enough, if a healthy capture has a finding at warning or above, or if a byte ledger does not add up. The other rows
 are printed for people to read. For captures of old clusters every row counts, except those that the capture or its
-truth cannot show (EXCUSED). Two captures are analyzed at a time, by two processes. Each makes the stories itself, and
-has one Spark session for the findings of all of its captures: to start one for each capture, or to give Spark the story
-job too, would take most of the time.
+truth cannot show (EXCUSED). One process makes the stories of all captures, with one Spark session for their findings:
+to start one for each capture, or to give Spark the story job too, would take most of the time.
 """
 
 import io
@@ -16,10 +15,7 @@ import runpy
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout, suppress
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -32,7 +28,6 @@ from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import CaptureError, UsageError
 
 STRICT = ("healthy_basic", "leader_move", "txn")
-PROCESSES = 2
 DECIDES = ("core", "requests", "findings")
 """Sections that can fail a capture; the others are for people."""
 OLD = "zk28-"
@@ -159,12 +154,10 @@ def main() -> int:
         return 1
     truths = [truth for truth in truths if files_of(truth.parent, name_of(truth))]
     failed = 0
-    # Not forked: a JVM and numba's threads do not survive it.
-    with ProcessPoolExecutor(min(PROCESSES, len(truths) or 1), mp_context=get_context("spawn")) as pool:
-        for truth, (lines, wrong) in zip(truths, pool.map(partial(judged, Path(score)), truths), strict=True):
-            name = name_of(truth)
-            print("\n".join([f"== {name}", *lines, *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
-            failed += bool(wrong)
+    for truth in truths:
+        name, (lines, wrong) = name_of(truth), judged(Path(score), truth)
+        print("\n".join([f"== {name}", *lines, *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
+        failed += bool(wrong)
     print(f"================ {len(truths) - failed} passed, {failed} failed ================")
     return 1 if failed else 0
 
