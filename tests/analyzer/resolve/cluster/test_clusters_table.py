@@ -21,7 +21,7 @@ def membership(of_connection: dict[Path, list[int]], *clusters: ClusterName) -> 
 def test_each_cluster_has_the_connections_of_all_buckets(tmp_path: Path) -> None:
     first = spilled_connections({"server_ip": "10.0.0.10"}, {"server_ip": "10.1.0.1", "last_ns": 20 * SECOND})
     second = spilled_connections(
-        {"server_ip": "10.0.0.9", "client_ip": "10.0.0.8", "first_ns": 0, "protocol": TLS},
+        {"server_ip": "10.0.0.9", "client_ip": "10.0.0.8", "first_ns": 0, "last_ns": 5 * SECOND, "protocol": TLS},
         {"server_ip": "10.0.0.9"},
         {"server_ip": "10.0.0.1", "protocol": HTTP},
     )

@@ -5,7 +5,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.analyzer.resolve.by_hand import MS, SECOND, Row, rows_of, spilled, spilled_connections, spilled_requests
+from tests.analyzer.resolve.by_hand import (
+    MS,
+    SECOND,
+    Row,
+    rows_of,
+    run_here,
+    spilled,
+    spilled_connections,
+    spilled_requests,
+)
 
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.hosts import HostNames
@@ -36,7 +45,7 @@ def learned(folder: Path, *facts: Row, asked: tuple[Row, ...] = (), names: HostN
         spilled(folder / "0", connections=spilled_connections({}), **first),
         spilled(folder / "1", connections=spilled_connections({"server_ip": TWO[0], "conn_id": "f" * 16})),
     ]
-    return learn_cluster(spills, names or HostNames())
+    return learn_cluster(spills, names or HostNames(), run_here(folder))
 
 
 def nodes(cluster: Cluster) -> dict[tuple[str, int], int | None]:
@@ -125,7 +134,7 @@ def test_a_broker_that_is_a_client_has_the_node_of_its_requests(
         ),
         spilled(tmp_path / "1", connections=spilled_connections({"server_ip": TWO[0]})),
     ]
-    assert nodes(learn_cluster(spills, HostNames())) == expected
+    assert nodes(learn_cluster(spills, HostNames(), run_here(tmp_path))) == expected
 
 
 def test_facts_that_repeat_are_no_changes_whichever_bucket_they_are_in(tmp_path: Path) -> None:
@@ -136,7 +145,7 @@ def test_facts_that_repeat_are_no_changes_whichever_bucket_they_are_in(tmp_path:
         spilled(tmp_path / "1", connections=spilled_connections({}), topology=topology(row | {"ts_ns": 2 * MS})),
         tmp_path / "without connections",
     ]
-    cluster = learn_cluster(spills, HostNames())
+    cluster = learn_cluster(spills, HostNames(), run_here(tmp_path))
     assert {spill: rows["ts_ns"].to_pylist() for spill, rows in cluster.topology.items()} == {
         spills[0]: [],
         spills[1]: [2 * MS],
@@ -144,6 +153,6 @@ def test_facts_that_repeat_are_no_changes_whichever_bucket_they_are_in(tmp_path:
 
 
 def test_a_capture_without_connections_teaches_nothing(tmp_path: Path) -> None:
-    cluster = learn_cluster([tmp_path], HostNames())
+    cluster = learn_cluster([tmp_path], HostNames(), run_here(tmp_path))
     assert (cluster.nodes, cluster.advertised, cluster.bootstrap, cluster.topology) == ({}, {}, {}, {})
     assert (cluster.followers, cluster.encrypted) == (frozenset(), frozenset())

@@ -41,7 +41,7 @@ MESSAGES: dict[str, list[Row]] = {
             "v3_and_below_producer_id": 8,
             "v3_and_below_topics": [{"name": "t", "partitions": [0, 2**31 - 1]}, {"name": None, "partitions": [1]}],
         },
-        {"request_id": "c0-1", "api_version": 4, "v3_and_below_producer_id": 9},
+        {"request_id": "c0-1", "api_version": 4, "v3_and_below_topics": [{"name": "t", "partitions": [9]}]},
     ],
 }
 
@@ -121,6 +121,12 @@ def test_the_names_of_errors_in_a_response_are_sorted_and_once_each() -> None:
     )
     found, _ = taken(*(ask(END_TXN, number=n) for n in range(3)), refused=rows)
     assert only(found, "errors") == [(["COORDINATOR_NOT_AVAILABLE", "INVALID_TXN_STATE"],), (None,), (None,)]
+
+
+def test_each_request_has_the_errors_of_its_own_response() -> None:
+    refused = [{"number": n, "error_name": f"E{n}", "error_code": 1, "api_key": END_TXN} for n in (2, 0, 1)]
+    found, _ = taken(*(ask(END_TXN) for _ in range(4)), refused=errors(*refused))
+    assert only(found, "errors") == [(["E0"],), (["E1"],), (["E2"],), (None,)]
 
 
 def test_the_timeout_of_a_producer_is_in_its_message() -> None:

@@ -78,6 +78,17 @@ def test_the_names_of_errors_are_sorted_and_once_each() -> None:
     assert row["errors"] == ["E3", "E6"]
 
 
+def test_each_span_has_its_own_errors_and_partitions() -> None:
+    asked = [write(1, 110), write(2, 210), write(3, 50)]
+    answers = [answered(3, 5, 3), answered(1, 4, NOT_LEADER), answered(2, 2, 9), answered(1, 1, 7)]
+    rows = found(asked, [], answers)
+    assert only(rows, "ts_ns", "errors", "partitions") == [
+        (50, ["E3"], ["t-5"]),
+        (110, ["E6", "E7"], ["t-1", "t-4"]),
+        (210, ["E9"], ["t-2"]),
+    ]
+
+
 @pytest.mark.parametrize(("version", "protocol"), [(11, "v1"), (12, "v2"), (None, "v1"), (2**15 - 1, "v2")])
 def test_the_version_shows_the_protocol(version: int | None, protocol: str) -> None:
     (row,) = found([write(1, 110), write(2, 111, api_version=version)], [sent(1, 0), sent(2, 0)], [])
