@@ -124,6 +124,8 @@ CHATTY_A_SECOND = 20
 and less than ten with heartbeats and commits."""
 CHATTY_EACH = 3
 """Requests per record of a normal client at most: one to get or send it, one to commit it, and one without success."""
+STORM_REQUESTS, STORM_A_SECOND = 200, 10
+"""retry.backoff.ms (100 ms): the shortest pause between two requests for Metadata of a client that has an error."""
 SKEW_TIMES = 2
 """Twice an even share: a cluster that is sized for the average cannot handle it."""
 SKEW_BYTES = 1_048_576
@@ -197,6 +199,9 @@ HANDSHAKE_PATIENCE_MS = 500
 HALF_CLOSED, HALF_CLOSED_MS = 2, 20_000
 """Clients close a connection as soon as they read the server's FIN: Java at its next poll, others when they use the
 connection next."""
+IN_USE_REQUESTS, IN_USE_MS = 10, 5_000
+"""A connection with so many requests, the last of them at most so long ago, is in use: heartbeats, polls and the
+requests of busy producers are closer together."""
 FIN_REPEATED_MS = 200
 """Shortest retransmission timeout of Linux (TCP_RTO_MIN)."""
 CLOSED_WINDOWS, CLOSED_WINDOW_MS, CLOSED_WINDOW_SHARE = 10, 5_000, 0.2

@@ -179,11 +179,16 @@ def fetches_nothing(group: str, *, last_s: int = 60, conn_id: str | None = None)
     return rows
 
 
-def half_closed(n: int, *, client_fin: bool = False, repeated_ms: int = 0) -> dict[str, Any]:
+def half_closed(
+    n: int, *, client_fin: bool = False, repeated_ms: int = 0, host: int = 9, idle_ms: int = 60_000, again: bool = False
+) -> dict[str, Any]:
     """A client with n connections that the server ends at 10 s, in a capture that goes on. repeated_ms: how long the
-    server repeats its FIN."""
+    server repeats its FIN; host: last byte of the client's address; idle_ms: time since the last request; again: it
+    connects once more."""
     names = [f"c{50 + i}" for i in range(n)]
     own = {"close_kind": "fin_server", "close_ns": 10 * S, "last_ns": 10 * S + MS + repeated_ms * MS}
+    own |= {"client_ip": f"10.0.0.{host}", "idle_before_close_ms": idle_ms, "n_requests": 50}
+    later = [{"conn_id": "c49", "client_ip": f"10.0.0.{host}", "first_ns": 12 * S}] if again else []
     sides = ("server", "client") if client_fin else ("server",)
     events = [
         {"conn_id": name, "side": side, "event": "fin", "ts_ns": 10 * S + k}
@@ -192,10 +197,42 @@ def half_closed(n: int, *, client_fin: bool = False, repeated_ms: int = 0) -> di
     ]
     return {
         "clients": [{**ONE, "kind": "producer", "conn_ids": names}],
-        "connections": [{**own, "conn_id": name} for name in names],
+        "connections": [{**own, "conn_id": name} for name in names] + later,
         "tcp_events": events,
         "captures": [{}],
     }
+
+
+def renumbered(*ids: tuple[str, int, int], error: bool = False) -> dict[str, Any]:
+    """Metadata responses, each with a broker: host, node id, time."""
+    messages = [
+        {
+            **METADATA,
+            "request_id": f"c1-{at}",
+            "ts_ns": at * S,
+            "brokers": [{"node_id": node_id, "host": host, "port": 9092}],
+        }
+        for host, node_id, at in ids
+    ]
+    known = [{"kind": "broker", "node_id": node_id, "host": host, "port": 9092} for host, node_id, _ in ids]
+    errors = [{"request_id": "c1-40", "conn_id": "c1", "ts_ns": 40 * S, "error_name": "LEADER_NOT_AVAILABLE"}]
+    rows = {"messages/Metadata/response": messages, "topology": known, "connections": [{"conn_id": "c1"}]}
+    return {**rows, "clients": [ONE], "errors": [{**errors[0], "topic": "gone"}] if error else []}
+
+
+def refreshes(n: int, every_ms: int, *, works: bool = True, **more: Any) -> dict[str, Any]:
+    """A producer that asks for Metadata so often, and sends records too, or nothing else."""
+    asked = [{"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": 2 * S + i * every_ms * MS, **more} for i in range(n)]
+    sent = {
+        "request_id": "c1-9000",
+        "conn_id": "c1",
+        "ts_ns": 3 * S,
+        "api_key": 0,
+        "api_name": "Produce",
+        "n_records": 1,
+    }
+    client = {**ONE, "kind": "producer"}
+    return {"clients": [client], "connections": [{"conn_id": "c1"}], "requests": asked + ([sent] if works else [])}
 
 
 def sent_again(*, after_later: bool, producer_id: int | None = None) -> dict[str, Any]:
@@ -679,9 +716,24 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "a member whose host fetches": (fetches_nothing("host", conn_id="c3"), set()),
     "a member that fetched once": (fetches_nothing("once", conn_id="c1"), set()),
     "connections that stay half closed": (half_closed(2), {"left_half_closed"}),
-    "one connection that stays half closed": (half_closed(1), set()),
+    "one connection that stays half closed": (half_closed(1, host=41), set()),
+    "one in use that stays half closed": (half_closed(1, host=42, idle_ms=300), {"left_half_closed"}),
+    "one in use that another replaces": (half_closed(1, host=43, idle_ms=300, again=True), set()),
     "connections that the client closes": (half_closed(2, client_fin=True), set()),
     "connections of a host that is gone": (half_closed(2, repeated_ms=900), set()),
+    "an address has another node id": (renumbered(("n1", 71, 5), ("n1", 72, 30)), {"node_id_changed"}),
+    "its former node has no successor": (
+        renumbered(("n7", 79, 5), ("n7", 80, 30), error=True),
+        {"node_id_changed"},
+    ),
+    "an address whose node is elsewhere": (renumbered(("n2", 73, 5), ("n2", 74, 30), ("n3", 73, 31)), set()),
+    "an address that another node takes over": (renumbered(("n4", 75, 5), ("n5", 76, 6), ("n4", 76, 30)), set()),
+    "an address of several nodes": (renumbered(("n6", 77, 5), ("n6", 78, 30), ("n6", 77, 40)), set()),
+    "Metadata all the time": (refreshes(250, 20), {"lookup_storm"}),
+    "Metadata all the time that fails": (refreshes(250, 20, works=False, n_errors=1), {"lookup_storm"}),
+    "Metadata after each back-off": (refreshes(250, 110), set()),
+    "Metadata at a start": (refreshes(100, 1), set()),
+    "Metadata for another client's topics": (refreshes(250, 20, works=False), set()),
     "a refused batch comes after later ones": (sent_again(after_later=True), {"written_out_of_order"}),
     "a refused batch comes before later ones": (sent_again(after_later=False), set()),
     "a refused batch of an idempotent producer": (sent_again(after_later=True, producer_id=7), set()),

@@ -127,4 +127,5 @@ RULE = Rule(
     "one client open instead of many short ones.",
     sources=("fetch.max.wait.ms and fetch.min.bytes of the consumer settings", "KIP-74"),
     detectors=(DETECTOR,),
+    unless=("lookup_storm",),
 )
