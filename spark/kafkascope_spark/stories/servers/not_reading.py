@@ -2,7 +2,8 @@
 longer, because its process took no data from its kernel. Shorter times are normal for a busy process.
 
 If the process sent nothing to any host in that time, it was frozen: for a host that waits for no response, such as a
-producer with acks=0, that is the only evidence. If it served others, it did not read only this connection."""
+producer with acks=0, that is the only evidence. If it served others, it did not read only this connection, also where
+nobody else asked it for anything later: a window closes because a process has stopped, and not before."""
 
 from collections.abc import Iterable
 
@@ -31,7 +32,9 @@ def _stretch(server: ServerRecord, wait: Wait) -> Stretch:
     gap = server.runs("process", "payload").gap_from(begin.ts_ns)
     since, until = max(begin.ts_ns, server.start_ns(gap.before)), min(server.end_ns(end), server.end_ns(gap.after))
     lasted_ns = until - since
-    is_frozen = lasted_ns >= _LEAST_FROZEN_NS and 2 * lasted_ns >= server.end_ns(end) - begin.ts_ns
+    has_served_on = gap.before is not None and gap.before.ts_ns > begin.ts_ns + _LEAST_FROZEN_NS
+    is_long = lasted_ns >= _LEAST_FROZEN_NS and 2 * lasted_ns >= server.end_ns(end) - begin.ts_ns
+    is_frozen = is_long and not has_served_on
     state: StateName = "frozen" if is_frozen else "not_reading"
     if is_frozen and gap.before is not None and abs(gap.before.ts_ns - begin.ts_ns) <= SECOND_NS:
         begin = gap.before

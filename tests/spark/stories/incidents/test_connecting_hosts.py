@@ -77,6 +77,7 @@ def test_a_path_on_which_hosts_wait_for_connections_is_no_routine(
     is_long = severity != "info"
     assert row.kept_out_hosts == (("10.0.0.21",) if is_long else ())
     assert ("A host waited for it for at least" in row.sentence) == is_long
+    assert ("attempts to connect were not answered" in row.sentence) == is_long
 
 
 def test_where_a_stall_shows_who_waited_nothing_is_asked(state: MakeState, stall: MakeStall) -> None:

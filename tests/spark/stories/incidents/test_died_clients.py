@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import severity_of
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
+from kafkascope_spark.stories.incidents.kinds.not_reading import NOT_READING
 from kafkascope_spark.stories.incidents.sentences import sentence_of
 from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
 
-from .conftest import row_of
+from .conftest import MakeState, row_of
 
 NS = 1_000_000_000
 MakeClient = Callable[..., AffectedClient]
@@ -60,3 +63,17 @@ def test_a_client_whose_group_went_on_without_it_is_told_there(
     told = Failure(MEMBER, "group orders", 5 * NS, 9 * NS)
     told.rebalances = [rebalance(6, 9, {"client-21": 5.0})]
     assert list(died_clients([gone], [told])) == []
+
+
+@pytest.mark.parametrize(
+    ("servers", "at_s", "n"),
+    [(("10.0.0.1:9092",), 16, 0), (("10.0.0.1:9092",), 30, 1), (("10.0.0.1:9092", "10.0.0.2:9092"), 16, 1)],
+    ids=["it gave up", "it was served again", "another server served it"],
+)
+def test_a_client_that_gives_up_a_server_that_does_not_read_has_not_died(
+    client: MakeClient, state: MakeState, servers: tuple[str, ...], at_s: int, n: int
+) -> None:
+    """A producer without acknowledgements whose proxy stops to read resets its connection, and opens another one
+    (https://github.com/grepplabs/kafka-proxy/issues/54)."""
+    failure = Failure(NOT_READING, "node 1", 5 * NS, 16 * NS, states=[state(1, 21, "not_reading", 5, 16)])
+    assert len(list(died_clients([died(client, 21, at_s, servers=servers)], [failure]))) == n

@@ -42,6 +42,12 @@ def test_a_process_that_goes_on_with_others_leaves_one_connection_alone(trace: T
     assert bad(trace) == [(ONE, "not_reading", 10, 14)]
 
 
+def test_a_process_that_served_others_for_a_while_is_not_frozen_because_they_ask_no_more(trace: Trace) -> None:
+    closed(trace, (10, 30))
+    trace.payload((0.1, 14), (40, 59))
+    assert bad(trace) == [(ONE, "not_reading", 10, 30)]
+
+
 def test_a_process_that_nobody_ever_got_a_response_of_is_frozen_only_while_the_window_is_closed(trace: Trace) -> None:
     """Producers with acks=0, one of which sends on when it is read again."""
     closed(trace, (10, 22), (30, 41))

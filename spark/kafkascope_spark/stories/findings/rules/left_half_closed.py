@@ -83,6 +83,14 @@ def _sentence(f: Facts) -> str:
     )
 
 
+def _advice(f: Facts) -> str:
+    return f"{_HANGS} {RULE.advice}" if f.is_missed and f.is_silent else RULE.advice
+
+
+_HANGS = (
+    "This client does no work any more: take a stack trace of it (a thread that waits on that socket waits for ever), "
+    "and restart it."
+)
 RULE = Rule(
     name="left_half_closed",
     title="A client does not close connections that the server has ended",
@@ -122,6 +130,7 @@ RULE = Rule(
             query=_QUERY,
             subject=lambda f: str(f.server),
             sentence=_sentence,
+            advice=_advice,
         ),
     ),
 )

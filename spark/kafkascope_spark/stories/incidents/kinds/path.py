@@ -33,14 +33,22 @@ def _sentence(failure: Failure, times: Times) -> str:
         lost = f"Packets of {failure.subject} did not reach {hosts} {times.of(failure)}"
         other = f"{hosts} acknowledged none of them, while its own packets reached the broker"
         return f"{lost}: {other}, which served other hosts"
+    silent = "it acknowledged nothing of what was sent to it"
     how = {
-        "silent": "it acknowledged nothing of what was sent to it",
+        "silent": "attempts to connect were not answered" if failure.connecting_hosts else silent,
         "refusing": "connections were refused",
         "down": "connections were refused",
     }
     states = {row.state for row in failure.states}
     what = " and ".join(dict.fromkeys(how[s] for s in sorted(states) if s in how)) or "no response came back"
     return f"{hosts} did not reach {failure.subject} {times.of(failure)}: {what}, while the broker served other hosts"
+
+
+_SOME_ATTEMPTS = (
+    "Other attempts of the same host were answered: look at a load balancer in between, one of whose targets does not "
+    "answer, or is that host itself (a connection that comes back to where it began is dropped where the load balancer "
+    "keeps the client's address), and at a full table of connections (NAT, conntrack)."
+)
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
@@ -53,6 +61,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         return
     yield network(f"Look at what lies between {between}: firewall rules, security groups, NAT, routes.")
     yield network("The broker itself worked.")
+    if failure.connecting_hosts and failure.stretches:
+        yield network(_SOME_ATTEMPTS)
     if any(state.state not in ENDED_STATES for state in failure.states):
         yield from faster(observed)
     else:
