@@ -119,6 +119,8 @@ class TopicFacts:
     """Other clusters of the dataset that have a topic of that name."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
     """The actual leader by topic-partition, for errors of a broker that was no longer the leader."""
+    named: frozenset[str] = frozenset()
+    """Topic-partitions that requests named whose responses were about another one."""
     left_at: ClientRecovery | None = None
     """The error of a consumer whose leader had moved, and which did not fetch the topic-partition from then on."""
     moves_ns: tuple[int, ...] = ()

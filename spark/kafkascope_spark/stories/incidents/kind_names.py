@@ -37,6 +37,7 @@ INCIDENT_KINDS = (
     "dns",
     "stale_broker",
     "stale_client",
+    "other_partition",
     "leader_move",
     "no_leader",
     "no_listener",

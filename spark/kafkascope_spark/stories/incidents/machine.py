@@ -75,6 +75,7 @@ from kafkascope_spark.stories.incidents.other_subscriptions import without_other
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
 from kafkascope_spark.stories.incidents.repeated import with_repeated
+from kafkascope_spark.stories.incidents.requested_partitions import mark_other_partitions
 from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
 from kafkascope_spark.stories.incidents.short_timeouts import mark_short_timeouts
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
@@ -383,6 +384,7 @@ class Incidents:
         taken = {row.recovery_id for failure in stale for row in failure.recoveries}
         others = [row for row in recoveries if row.recovery_id not in taken]
         found = self._found("errors", lambda: of_errors(others, moved_to))
+        self._do("partitions of requests", lambda: mark_other_partitions(stale, self._packets.named))
         self._do("topic ids", lambda: mark_recreated(found, self._leadership_of, self._packets.deletions))
         self._do("topics of other clusters", lambda: mark_elsewhere(found, self._packets.clusters_of_topics))
         self._do("short timeouts", lambda: mark_short_timeouts(found, self._packets.latencies))

@@ -6,11 +6,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.analyzer.report.small_dataset import write_table
 from tests.spark.stories.incidents.advised import advised
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
+from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_analyzer.dataset.topology_facts import REPORTED, Fact, Served
 from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -156,3 +161,35 @@ def test_a_client_with_an_older_epoch_of_the_same_leader_has_stale_metadata(reco
     assert (row["kind"], row["severity"], row["hosts"]) == ("stale_client", "error", ["10.0.0.21"])
     assert "without asking for Metadata" in row["sentence"]
     assert "the leader has a later epoch than the client knows" in row["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("session_epoch", "named", "kind"),
+    [
+        (None, [("orders", 2)], "other_partition"),
+        (0, [("orders", 2)], "other_partition"),
+        (7, [("orders", 2)], "stale_client"),
+        (None, [("orders", 2), ("orders", 0)], "stale_client"),
+        (None, [], "stale_client"),
+    ],
+    ids=["without a session", "a new session", "a session goes on", "it was asked for", "not captured"],
+)
+def test_who_gets_errors_about_what_it_did_not_ask_for_has_no_stale_metadata(
+    recovery: MakeRow, tmp_path: Path, session_epoch: int | None, named: list[tuple[str, int]], kind: str
+) -> None:
+    """A server answers a Fetch of one partition with an error of another (https://github.com/IBM/sarama/issues/1087)."""
+    request = {"request_id": "c1-9", "ts_ns": 6 * NS}
+    write_table(tmp_path, REQUESTS, [{**request, "fetch_session_epoch": session_epoch}])
+    sent = [{**request, "direction": "request", "topic": topic, "partition": number} for topic, number in named]
+    answer = {**request, "direction": "response", "topic": "orders", "partition": 0}
+    write_table(tmp_path, PARTITIONS, [*sent, answer])
+    (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
+    leaders = Leadership({"orders-0": (led(1, 0, 5), led(2, 7, 6))})
+    machine = Incidents(0, leadership_of=lambda _: leaders, packets=Packets(Dataset.open(tmp_path)))
+    machine.take(went_on(recovery, NOT_LEADER, evidence=("c1-9",)))
+    (row,) = (each for each in machine.finish() if isinstance(each, IncidentRow))
+    assert row.kind == kind
+    if kind == "other_partition":
+        assert (row.node_id, row.place, row.severity) == (1, "broker", "error")
+        assert "about orders-0 from 00:05.000" in row.sentence
+        assert "answered requests of edge for orders-2 with 25 errors (NOT_LEADER_OR_FOLLOWER)" in row.sentence

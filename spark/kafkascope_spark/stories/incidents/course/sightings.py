@@ -35,6 +35,7 @@ from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, laten
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.meanwhile import within
 from kafkascope_spark.stories.incidents.other_clusters import clusters_of_topics
+from kafkascope_spark.stories.incidents.requested_partitions import Named, named_partitions
 from kafkascope_spark.stories.incidents.successes import Before, last_successes
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
 from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest
@@ -196,6 +197,11 @@ class Packets:
         """Returns those of the requests that waited behind a long poll. Raises UsageError where a table cannot be
         read."""
         return held_requests(self._dataset, request_ids)
+
+    def named(self, request_ids: Collection[str], from_ns: int, to_ns: int) -> Named:
+        """Returns the topic-partitions that requests name, sent in this time. Raises UsageError where a table cannot be
+        read."""
+        return named_partitions(self._dataset, request_ids, from_ns, to_ns)
 
     def deletions(self) -> Deletions:
         """Returns the topics that clients deleted. Raises UsageError where a table cannot be read."""
