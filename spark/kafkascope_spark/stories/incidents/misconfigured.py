@@ -275,6 +275,7 @@ def _failure(misuse: Misuse) -> Failure:
         max(use.last_ns for use in uses) if is_over else None,
         hosts=frozenset(use.client_ip for use in uses),
         misuse=misuse,
+        waited_ms=misuse.unserved_ns // 1_000_000,
     )
     if misuse.cause == "refused_at_times":
         failure.waited_ms = misuse.refused_ns // 1_000_000

@@ -96,6 +96,11 @@ class Misuse:
         return max(use.last_ns - use.first_ns for use in self.uses)
 
     @cached_property
+    def unserved_ns(self) -> int:
+        """Longest time in which a client tried that was served nowhere afterwards."""
+        return max((use.last_ns - use.first_ns for use in self.uses if not _works_on(use)), default=0)
+
+    @cached_property
     def kept_out_ns(self) -> int:
         """Longest time in which an address tried without success whose connections with TLS worked later."""
         tried = (use.last_ns - use.first_ns for use in self.uses if use.works_on and not use.tls_meanwhile)

@@ -110,6 +110,7 @@ def test_what_does_not_fit_is_named_with_what_fits(
     assert (incident["kind"], incident["client_fault"], incident["node_id"]) == ("client", fault, None)
     assert (incident["severity"], incident["clients"]) == ("error", ["ci-21"])
     assert (incident["start_ns"], incident["end_ns"]) == (5 * NS, 20 * NS)
+    assert (incident["longest_ms"], incident["ending"]) == (15_000, "not_seen"), "it tried for 15 s, and ended"
     assert incident["hosts"] == ["10.0.0.21"]
     assert "c21" in incident["evidence"]
     assert sentence in incident["sentence"]
