@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from kafkascope_spark.stories.incidents.consequences import NEAR_NS, Consequences
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -92,3 +95,24 @@ def test_a_transaction_belongs_to_what_its_id_or_its_client_met(
     rows = [transaction("tx-a", 24, 5, 15), transaction("tx-b", 22, 5, None), transaction("tx-c", 23, 5, 15)]
     found = owners(silent_broker, stall=stalls, transaction=rows)
     assert found == {"tx-a": "broker_silent", "tx-b": "broker_silent", "tx-c": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "begin_s", "found"),
+    [
+        ("tx-1", 6, True),
+        ("tx-2", 6, False),  # another id, of a client that had no trouble
+        ("tx-1", 20 + NEAR_NS / NS, True),
+        ("tx-1", 20.5 + NEAR_NS / NS, False),
+        ("tx-1", 1, False),  # it was over before
+    ],
+)
+def test_a_transaction_belongs_to_what_its_id_waited_for(
+    stall: MakeStall, name: str, begin_s: float, found: bool
+) -> None:
+    failure = Failure(BROKER_SILENT, "node 2", 5 * NS, 20 * NS, node_id=2)
+    failure.stalls = [stall("transaction", 21, 2, 5, 20, transactional_id="tx-1")]
+    row = transaction(name, 22, begin_s, begin_s + 1)
+    (made,) = Consequences({failure: "incident-1"}, {}).with_incidents((), (), (), [row])
+    assert isinstance(made, TransactionRow)
+    assert made.incident_id == ("incident-1" if found else None)

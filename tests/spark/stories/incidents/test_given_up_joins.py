@@ -12,6 +12,10 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.api_keys import JOIN_GROUP, SYNC_GROUP
 from kafkascope_spark.stories.groups.table import GroupMember
 from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.given_up_joins import BEFORE_NS, LEAST, give_given_up
+from kafkascope_spark.stories.incidents.kinds.client import CLIENT
+from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
@@ -110,3 +114,23 @@ def test_a_member_that_does_not_wait_for_the_others_is_told_to(
     assert ("ruby (10.0.0.21) stopped waiting for the response to JoinGroup 5 times" in incident["sentence"]) is found
     assert ("each time after 10.0 s (median)" in incident["sentence"]) is found
     assert ("longer than the rebalance timeout (60000 ms here)" in advised(incident)) is found
+
+
+@pytest.mark.parametrize(
+    ("start_s", "n", "found"),
+    [
+        (14, LEAST, True),
+        (14, LEAST - 1, False),
+        (10 + BEFORE_NS / NS, LEAST, True),
+        (31 + BEFORE_NS / NS, LEAST, False),
+    ],
+)
+def test_requests_of_the_group_that_were_given_up_by_then(
+    rebalance: MakeRow, start_s: float, n: int, found: bool
+) -> None:
+    """They begin at 10 s and last 10 s each."""
+    failure = Failure(MEMBER, "group orders-app", int(start_s * NS), None, rebalances=[rebalance(14, 68)])
+    client = Failure(CLIENT, "client-21", int(start_s * NS), None, rebalances=[rebalance(14, 68)])
+    give_given_up([failure, client], Unanswered(joins(n, 10)))
+    assert [row.request_id for row in failure.members.given_up_joins] == [f"join-{i}" for i in range(n * found)]
+    assert client.members.given_up_joins == []

@@ -10,6 +10,9 @@ from tests.spark.stories.incidents.advised import advised
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.held_members import give_held
+from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -62,3 +65,18 @@ def test_the_heartbeats_behind_a_fetch_are_found_in_the_packets(ingested: Callab
     assert [row.api_name for row in held] == ["Heartbeat"] * 40
     assert {row.max_wait_ms for row in held} == {300_000}
     assert [round((row.to_ns - row.from_ns) / NS) for row in held] == [*range(59, 0, -3), *range(59, 0, -3)]
+
+
+@pytest.mark.parametrize(
+    ("session_ms", "request_id", "found"),
+    [(30_000, "beat", True), (45_000, "beat", True), (60_000, "beat", False), (30_000, "another", False)],
+)
+def test_a_request_was_held_if_it_outlasted_the_session(
+    recovery: MakeRow, client: MakeRow, session_ms: int, request_id: str, found: bool
+) -> None:
+    """A heartbeat that waited for 45 s behind a Fetch with fetch.wait.max.ms of 300 s."""
+    failure = Failure(MEMBER, "group orders-app", 5 * NS, None)
+    failure.take_error(recovery("UNKNOWN_MEMBER_ID", 21, 1, 60, None, resource_kind="group", evidence=(request_id,)))
+    held = HeldRequest("beat", "Heartbeat", 5 * NS, 50 * NS, 300_000, 7)
+    give_held([failure], Held(held), {"ci-21": client(21, session_timeout_ms=session_ms)})
+    assert failure.members.held == [held] * found

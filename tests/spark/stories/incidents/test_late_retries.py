@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.late_retries import late_retries
 
 from .advised import advised
 from .conftest import NS, MakeRow, MakeStall
@@ -39,3 +40,32 @@ def test_a_producer_that_pauses_for_most_of_its_stall_stalled_by_itself(
         assert "got CONCURRENT_TRANSACTIONS once for tx-1" in incident["sentence"]
         assert "and sent the same again up to 4.70 s later, which succeeded" in incident["sentence"]
         assert "kgo.MetadataMinAge (franz-go, default 5 s)" in advised(incident)
+
+
+@pytest.mark.parametrize(
+    ("of_recovery", "of_stall", "found"),
+    [
+        ({}, {}, True),
+        ({"outcome": "gave_up"}, {}, False),
+        ({"first_api_key": None}, {}, False),  # nobody refused it: its connection failed
+        ({"retried_ns": None}, {}, False),
+        ({"retried_ns": int(8.3 * NS)}, {}, False),  # it paused for less than half of the stall
+        ({"retried_ns": int(8.4 * NS)}, {}, True),
+        ({}, {"error_names": ("NOT_LEADER_OR_FOLLOWER",)}, False),
+        ({}, {"error_names": ()}, True),
+        ({}, {"client_instance_id": "ci-22"}, False),
+        ({}, {"from_ns": 7 * NS}, False),  # the error came before the stall
+    ],
+)
+def test_only_a_pause_after_a_refusal_explains_a_stall(
+    of_recovery: dict[str, object],
+    of_stall: dict[str, object],
+    found: bool,
+    stall: MakeStall,
+    recovery: MakeRow,
+) -> None:
+    """A stall of 4.8 s, refused at 6 s."""
+    more = {"first_api_key": 0, "retried_ns": int(10.7 * NS)} | of_recovery
+    refused = recovery(REFUSED, 21, 2, 6, 10.7, **more)
+    waited = stall("produce", 21, 2, 5.9, 10.7, **{"error_names": (REFUSED,)} | of_stall)
+    assert [failure.stalls for failure in late_retries([waited], [refused])] == [[waited]] * found

@@ -1,11 +1,16 @@
 """Consumers whose leader moved, and that never fetched the topic-partition again, and members that ask a former
 coordinator again and again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy
+from kafkascope_spark.stories.incidents.kinds.not_fetched import NOT_FETCHED
+from kafkascope_spark.stories.incidents.kinds.slow_consumer import SLOW_CONSUMER
+from kafkascope_spark.stories.incidents.left_out import LEFT_OUT_MS, left_after_moves, mark_left_out
 
 from .advised import advised
 from .conftest import NS, MakeRow, MakeStall
@@ -63,3 +68,31 @@ def test_a_member_that_does_not_look_for_its_coordinator(
     went_on = "went on asking node 1, which answered NOT_COORDINATOR 52 times, and never sent FindCoordinator; for"
     assert (went_on in incident["sentence"]) == (not asks)
     assert ("Nothing has to be done" in advised(incident)) == asks
+
+
+@pytest.mark.parametrize(("n", "kind"), [(30, NOT_FETCHED), (29, SLOW_CONSUMER)])
+def test_a_consumer_that_fetched_each_second_meanwhile_was_not_slow(n: int, kind: object, stall: MakeStall) -> None:
+    """Its records waited for 30 s; the Fetch that ended the wait does not count."""
+    failure = Failure(SLOW_CONSUMER, "client-21", 10 * NS, 40 * NS)
+    failure.stalls = [stall("consume", 21, 1, 38, 40), stall("consume", 21, 1, 10, 40)]
+
+    def count(questions: Sequence[FetchedBy]) -> list[int]:
+        assert [*questions] == [FetchedBy("10.0.0.21", "client-21", 10 * NS, 40 * NS - 1)]
+        return [n]
+
+    mark_left_out([failure], count)
+    assert (failure.kind, failure.n_other_fetches) == (kind, n)
+
+
+def test_each_consumer_that_left_partitions_out_is_one_failure(stall: MakeStall, recovery: MakeRow) -> None:
+    """Host 21 left two topic-partitions out; host 22 waited for less than a consumer needs to find a leader."""
+    waits = [stall("consume", 21, 1, at, None, partition=partition) for at, partition in ((12, 1), (10, 0))]
+    short = stall("consume", 22, 1, 10, None, waited_ms=LEFT_OUT_MS - 1)
+    moved = [
+        recovery(MOVED, host, 1, 10, None, resource=f"orders-{partition}", refreshed_ns=11 * NS)
+        for host, partition in ((21, 0), (21, 1), (22, 0))
+    ]
+    (failure,) = left_after_moves([*waits, short], moved)
+    assert (failure.kind, failure.start_ns, failure.hosts) == (NOT_FETCHED, 10 * NS, {"10.0.0.21"})
+    assert failure.stalls == waits
+    assert list(left_after_moves(waits, moved[2:])) == []

@@ -7,6 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
+from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.repeated import APART_NS, SHORT_NS, with_repeated
 from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS, MakeStall, MakeState
@@ -68,3 +72,39 @@ def test_a_recorded_link_that_flaps_is_one_incident(dataset_of: Callable[..., Pa
     assert len(row["stretches"]) == len(down) == 2
     assert row["fault_start_after_ns"] - NEAR_NS <= down[0] <= row["fault_start_ns"] + NEAR_NS
     assert row["fault_end_after_ns"] - NEAR_NS <= up[-1] <= row["fault_end_ns"] + NEAR_NS
+
+
+def silent_for(state: MakeState, start: float, end: float, node: int = 2) -> Failure:
+    failure = Failure(BROKER_SILENT, f"node {node}", int(start * NS), int(end * NS), node_id=node)
+    failure.states = [state(node, 21, "silent", start, end)]
+    return failure
+
+
+@pytest.mark.parametrize(
+    ("second", "joined"),
+    [
+        ((12 + APART_NS / NS, 24), True),
+        ((12.5 + APART_NS / NS, 24), False),
+        ((15, 15 + SHORT_NS / NS), True),
+        ((15, 15.5 + SHORT_NS / NS), False),
+    ],
+)
+def test_how_short_and_how_near_repeated_failures_are(
+    state: MakeState, second: tuple[float, float], joined: bool
+) -> None:
+    failures = [silent_for(state, 10, 12), silent_for(state, *second)]
+    assert len(with_repeated(failures)) == (1 if joined else 2)
+
+
+def test_what_followed_from_a_later_stretch_followed_from_the_whole(state: MakeState) -> None:
+    first, again, elsewhere = silent_for(state, 10, 12), silent_for(state, 15, 17), silent_for(state, 11, 13, node=3)
+    moves = [Failure(LEADER_MOVE, "orders-0", at * NS, 18 * NS, root=root) for at, root in ((16, again), (14, None))]
+    kept = with_repeated([again, *moves, elsewhere, first])
+    assert kept == [first, elsewhere, moves[1], moves[0]], "in order of time"
+    assert (moves[0].root, moves[1].root) == (first, None)
+
+
+def test_moves_of_leaders_that_errors_show_are_not_joined() -> None:
+    """Errors do not say when a fault was over."""
+    moves = [Failure(LEADER_MOVE, "orders-0", at * NS, (at + 1) * NS) for at in (10, 12)]
+    assert len(with_repeated(moves)) == 2

@@ -18,6 +18,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
 
@@ -193,3 +194,36 @@ def test_who_gets_errors_about_what_it_did_not_ask_for_has_no_stale_metadata(
         assert (row.node_id, row.place, row.severity) == (1, "broker", "error")
         assert "about orders-0 from 00:05.000" in row.sentence
         assert "answered requests of edge for orders-2 with 25 errors (NOT_LEADER_OR_FOLLOWER)" in row.sentence
+
+
+def test_the_leader_at_the_time_of_the_error(recovery: MakeRow) -> None:
+    """Node 2 led from 7 s on: an error of node 2 then, and one that was over before, are no errors of a former
+    leader."""
+    leadership = Leadership({"orders-0": (led(1, 0, 5), led(2, 7, 6))})
+    stale = went_on(recovery)
+    current = recovery(UNKNOWN, 22, 2, 8, None)
+    before = recovery(UNKNOWN, 23, 1, 5, 6)
+    found = moved([stale, current, before], leadership)
+    assert {name: leader.node_id for name, leader in found.items()} == {stale.recovery_id: 2}
+
+
+@pytest.mark.parametrize(
+    ("error", "more", "expected"),
+    [
+        (NOT_LEADER, {}, True),
+        ("FENCED_LEADER_EPOCH", {}, True),
+        ("TOPIC_AUTHORIZATION_FAILED", {}, False),
+        (NOT_LEADER, {"old_node_id": None}, False),
+        (UNKNOWN, {"resource_kind": "group", "resource": "billing"}, False),
+    ],
+)
+def test_errors_that_a_former_leader_gives(recovery: MakeRow, error: str, more: dict[str, Any], expected: bool) -> None:
+    assert may_have_moved(recovery(error, 21, 1, 5, None, **more)) is expected
+
+
+def test_a_topic_that_metadata_does_not_know_is_missing_whoever_led_it(recovery: MakeRow) -> None:
+    leadership = Leadership({"orders-0": (led(1, 0, 5), led(2, 7, 6))})
+    about_topic = {"resource": "orders", "first_api_key": api_keys.METADATA}
+    for until, n_found in ((None, 0), (6, 0), (4.5, 1)):
+        unknown = recovery(UNKNOWN, 22, 1, 4, until, **about_topic)
+        assert len(moved([went_on(recovery), unknown], leadership)) == n_found

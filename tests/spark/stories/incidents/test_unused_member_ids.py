@@ -9,6 +9,10 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_spark.stories.groups.table import GroupMember
 from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.given_member_ids import give_unused_ids
+from kafkascope_spark.stories.incidents.kinds.client import CLIENT
+from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest
@@ -64,3 +68,17 @@ def test_a_member_id_that_nobody_joins_with_holds_the_group_up(
     waits = "the coordinator still waited for the member id w-3-a, which it had given to w-3 (10.0.0.23) at 00:10.000"
     assert (waits in incident["sentence"]) == named
     assert ("Update the library of w-3 (10.0.0.23)" in advised(incident)) == named
+
+
+def test_only_failures_of_members_ask_for_the_ids_of_their_groups(rebalance: MakeRow) -> None:
+    """A failure that follows from another one is explained by that. All had joined at 11 s, and the rebalance went on
+    until 55 s."""
+    joined = replace(row_of(GroupMember, member_id="w-1"), joined_ns=11 * NS, session_timeout_ms=45_000)
+    waited = replace(rebalance(10, 55), members=(joined,), duration_ms=45_000)
+    failures = [
+        Failure(kind, "group orders-app", 10 * NS, None, rebalances=[waited]) for kind in (MEMBER, MEMBER, CLIENT)
+    ]
+    failures[1].root = failures[2]
+    other_group = replace(asked("w-4-a", 10), group_id="billing")
+    give_unused_ids(failures, Joins([asked("w-3-a", 10), other_group]))
+    assert [[row.member_id for row in each.members.unused_ids] for each in failures] == [["w-3-a"], [], []]

@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.incidents.zookeeper_session import ended_sessions, of_lost_sessions
 from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, ns
@@ -202,3 +203,23 @@ def _times(pcap: pathlib.Path, only: str) -> list[int]:
 def _since(ns: int) -> str:
     minutes, ms = divmod(ns // 1_000_000, 60_000)
     return f"{minutes:02}:{ms // 1000:02}.{ms % 1000:03}"
+
+
+def test_only_the_end_of_a_brokers_only_session_is_known(serving: list[BrokerState], state: MakeState) -> None:
+    """A client of ZooKeeper that is no broker, a session that goes on, and one of a client that holds another at the
+    same time say nothing."""
+    ended = session(2, 5, 11)
+    assert [each.subject for each in ended_sessions([ended], serving)] == ["node 2 (10.0.0.2)"]
+    assert ended_sessions([session(7, 5, 11)], serving) == []
+    assert ended_sessions([session(2, 5, None)], serving) == []
+    assert ended_sessions([ended, session(2, 50, None)], serving) == []
+    other_node = replace(state(3, 21, "serving", 0, 60), server_ip="10.0.0.2")
+    assert ended_sessions([ended], [*serving, other_node]) == [], "two brokers at one address"
+
+
+def test_a_session_is_lost_if_the_broker_needed_another(serving: list[BrokerState]) -> None:
+    (lost,) = of_lost_sessions(ended_sessions([session(2, 5, 11, is_replaced=True, reopened_ns=ns(14))], serving))
+    assert (lost.node_id, lost.start_ns, lost.end_ns) == (2, 5 * NS, 14 * NS)
+    assert of_lost_sessions(ended_sessions([session(2, 5, 11)], serving)) == []
+    closed = session(2, 5, 11, is_replaced=True, is_closed=True)
+    assert of_lost_sessions(ended_sessions([closed], serving)) == []
