@@ -12,6 +12,13 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.topology_facts import Fact
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.course.steps import give_courses, has_course
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds import KINDS
+from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
+from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.kinds.member import MEMBER
+from kafkascope_spark.stories.incidents.kinds.permission import PERMISSION
 from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import CourseStep, IncidentRow
@@ -96,3 +103,39 @@ def test_the_course_of_a_killed_broker(dataset_of: Callable[..., Path]) -> None:
     assert all(s.packet_no is not None for s in steps)
     assert abs(steps[0].ts_ns - KILLED_NS) < NS // 10
     assert all(before.ts_ns <= after.ts_ns for before, after in pairwise(steps))
+
+
+def test_only_where_another_node_takes_over_there_is_a_course() -> None:
+    """Refused requests and members of groups need no other leader."""
+    down, moved, denied, member = (Failure(k, "x", 0, 1) for k in (BROKER_DOWN, LEADER_MOVE, PERMISSION, MEMBER))
+    assert [has_course(each) for each in (down, moved, denied, member)] == [True, True, False, False]
+    assert not any(has_course(Failure(kind, "x", 0, 1)) for kind in KINDS if kind.of_clients)
+
+
+def test_nothing_is_read_where_nothing_has_a_course() -> None:
+    def read() -> Leadership:
+        raise AssertionError
+
+    give_courses([Failure(PERMISSION, "x", 0, 1)], read, Packets())
+
+
+def reported(node: int, since: float, epoch: int) -> Fact:
+    return Fact(("leader", "orders", 0), node, int(since * NS), None, "reported", epoch)
+
+
+@pytest.mark.parametrize(("n_moves", "is_flapping"), [(3, False), (4, True)])
+def test_a_leader_that_moves_again_and_again_has_no_single_course(
+    recovery: MakeRow, n_moves: int, is_flapping: bool
+) -> None:
+    """A rolling restart moves a leader away and back: twice for each of two times."""
+    failure = Failure(LEADER_MOVE, "orders-0", 5 * NS, 40 * NS)
+    failure.take_error(recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 5, 40))
+    moves = (reported(2 - number % 2, 6 + 5 * number, 2 + number) for number in range(n_moves))
+    leaders = Leadership({"orders-0": [reported(1, 0, 1), *moves]})
+    give_courses([failure], lambda: leaders, Packets())
+    assert len(failure.topic.moves_ns) == n_moves
+    assert failure.is_flapping is is_flapping
+    if is_flapping:
+        assert failure.fault is not None
+        assert (failure.fault.start_ns, failure.fault.end_after_ns) == (6 * NS, (6 + 5 * (n_moves - 1)) * NS)
+        assert failure.course == ()
