@@ -14,8 +14,8 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
-from kafkascope_analyzer.dataset.dataset import MESSAGES, Dataset
-from kafkascope_analyzer.dataset.manifest import MANIFEST
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "datasets"
 KEPT_MESSAGES = (f"{MESSAGES}/Metadata/request", f"{MESSAGES}/Metadata/response")

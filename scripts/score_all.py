@@ -90,7 +90,8 @@ def rows_of(score: Path, dataset: Path, truth: Path) -> list[Row]:
         suppress(SystemExit),  # its code says whether all rows hold, and each row says it too
     ):
         runpy.run_path(str(score), run_name="__main__")
-    return json.loads(told.getvalue())
+    rows: list[Row] = json.loads(told.getvalue())
+    return rows
 
 
 def as_text(row: Row) -> str:

@@ -15,7 +15,8 @@ from scripts.stories_in_process import write_stories_in_process
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
-from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -55,8 +56,8 @@ class Truth:
         self.owner = {c["conn_id"]: owners.get(tuple(c[e] for e in ends)) for c in connections}
         self.instances: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in rows(dataset, "clients"):
-            for name in {self.owner[c] for c in row["conn_ids"]} - {None}:
-                self.instances[str(name)].append(row)
+            for owner in {self.owner[c] for c in row["conn_ids"]} - {None}:
+                self.instances[str(owner)].append(row)
 
     def objects(self, name: str) -> int:
         """Client objects in a process: one that reads, processes and writes exactly once has a consumer and a

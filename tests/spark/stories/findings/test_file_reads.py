@@ -43,7 +43,8 @@ def grown(tmp_path: Path, as_dataset: Any) -> Dataset:
         kept = pa.Table.from_pylist(rows).replace_schema_metadata({MADE_OF: b'["a part"]'})
         pq.write_table(kept, tmp_path / table / "part-0.parquet")
         pq.write_table(pa.Table.from_pylist(rows[:1]), tmp_path / table / "part-1.parquet")
-    return as_dataset(tmp_path, (0, 1))
+    made: Dataset = as_dataset(tmp_path, (0, 1))
+    return made
 
 
 def saved_in(dataset: Dataset, reads: Iterable[Read]) -> Dataset:

@@ -97,7 +97,7 @@ def looks_up(api: str, *, kind: str, worked: bool = False, every_s: float = 1, n
     requests = [{**own, "request_id": f"c1-{i + 1}", "ts_ns": int((3 + i * every_s) * S)} for i in range(n)]
     if worked:
         requests.append({**own, "request_id": "c1-0", "ts_ns": 2 * S, "api_name": "Fetch", "api_key": 1})
-    connections = [{"conn_id": "c1"}]
+    connections: list[dict[str, Any]] = [{"conn_id": "c1"}]
     topology = []
     if api == "FindCoordinator":
         at = {"host": "10.0.0.6", "port": 9092, "node_id": 6, "coordinator_key": "g"}
@@ -245,7 +245,7 @@ def sent_again(*, after_later: bool, producer_id: int | None = None) -> dict[str
     for request_id, at, created, accepted in sent:
         own = {"request_id": request_id, "ts_ns": at * S}
         times = {"first_timestamp_ms": created, "max_timestamp_ms": created, "n_records": 1, "producer_id": producer_id}
-        answer = {"error_code": 0, "partition_offset": accepted}
+        answer: dict[str, Any] = {"error_code": 0, "partition_offset": accepted}
         if accepted is None:
             answer = {"error_code": 6, "error_name": "NOT_LEADER_OR_FOLLOWER", "partition_offset": -1}
         rows += [{**place, **own, **times, "direction": "request"}, {**place, **own, **answer, "direction": "response"}]
