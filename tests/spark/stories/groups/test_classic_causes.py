@@ -113,3 +113,40 @@ def test_a_group_all_of_whose_members_died_was_empty_in_between() -> None:
     assert first.why == "the group had no members before: b was silent for 10 s"
     at_once = compared(generation(5, member("c", 100, fresh=True)), before, departed=[gone])
     assert explanations(at_once).first is None
+
+
+def test_a_group_that_was_left_was_not_died_out() -> None:
+    """b left and c is new: the generation without members between has another reason."""
+    left = Departure(member("b"), "left", "shutdown")
+    now = generation(6, member("c", 100, fresh=True))
+    assert explanations(compared(now, generation(4, member("b")), departed=[left])).first is None
+
+
+def test_what_a_coordinator_knew_and_the_capture_does_not_show() -> None:
+    """Members were told to join again, and nothing before explains it: an eviction, else a member without traffic in
+    the capture, else another coordinator."""
+    before = generation(2, member("a"))
+    gone = Departure(member("b", last_seen_ns=99 * S), "evicted", None, "r-b")
+    told_again = {"rejoin_s": 104}
+    evicted = explanations(compared(generation(3, member("a", 105), **told_again), before, departed=[gone])).inferred
+    assert (evicted.trigger, evicted.why, evicted.request_ids) == (
+        "member_evicted",
+        "b was silent",
+        ("r-rejoin", "r-b"),
+    )
+    with_unseen = generation(3, member("a", 105), **told_again)
+    with_unseen.listed = {"a": None, "z": None}
+    joined = explanations(compared(with_unseen, before)).inferred
+    assert (joined.trigger, joined.member_id) == ("member_joined", "z")
+    elsewhere = generation(3, member("a", 105), **told_again)
+    elsewhere.node_id = 2
+    assert explanations(compared(elsewhere, before)).inferred.trigger == "coordinator_moved"
+
+
+def test_a_member_of_which_the_capture_shows_no_timeout_has_no_time_of_eviction() -> None:
+    before = generation(2, member("a"), member("b"))
+    for facts in ({"last_seen_ns": 50 * S}, {"session_timeout_ms": 10_000}):
+        gone = Departure(member("b", **facts), "evicted")
+        possible = explanations(compared(generation(3, member("c", 101, fresh=True)), before, departed=[gone]))
+        assert possible.observed is not None
+        assert possible.observed.trigger == "member_joined"

@@ -89,7 +89,9 @@ def test_partitions_of_a_member_that_left_move_to_the_others() -> None:
     classic_row(before, (None, True), None, ownership)
     now = generation(2, 10, joined("a", 16, "t-0", "t-1"))
     now.left["b"] = Departure(before.members["b"], "left", None, "r-leave", 10 * S)
+    now.left["c"] = Departure(Member("c"), "left", None, "r-leave-2", 10 * S)  # it never was in generation 1
     row = classic_row(now, (before, False), None, ownership)
     (moved,) = row.partitions
     assert (moved.partition, moved.owner_before, moved.owner_after) == (1, "b", "a")
+    assert [(gone.member_id, gone.how) for gone in row.departed] == [("b", "left")]
     assert (row.n_moved, row.lost) == (1, ())

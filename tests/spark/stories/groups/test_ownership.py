@@ -112,3 +112,15 @@ def test_only_so_many_items_without_an_owner_are_kept(monkeypatch: pytest.Monkey
     ownership.assign("b", ["t-0"])
     ownership.assign("b", ["t-0", "t-1"])
     assert ownership.take_moves() == [Move("t-0", None, "b"), Move("t-1", "a", "b")]
+
+
+def test_what_moves_from_one_member_to_another_is_counted_for_the_new_owner() -> None:
+    """The coordinator of KIP-848 assigns to one member after the other."""
+    ownership = Ownership()
+    ownership.assign("a", ["t-0", "t-1", "t-2"])
+    ownership.begin_round()
+    ownership.assign("b", ["t-0", "t-9"])  # a has not given t-0 up yet; nobody had t-9
+    assert ownership.changes["b"].n_moved == 1
+    ownership.assign("a", ["t-1"])
+    ownership.assign("b", ["t-0", "t-2", "t-9"])  # a gave t-2 up before
+    assert ownership.changes["b"].n_moved == 2

@@ -8,6 +8,7 @@ from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
 from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
+from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
 from kafkascope_spark.stories.incidents.misuse import Misuse
 
@@ -75,3 +76,10 @@ def test_a_listener_that_refused_at_one_broker_is_that_brokers(state: MakeState,
         failure = Failure(TLS_FAILED, "a listener", 0, None, misuse=Misuse("tls", uses, (), (), (), False))
         give_nodes([failure], states)
         assert failure.node_id == node
+
+
+def test_a_client_that_is_at_fault_itself_has_no_broker(state: MakeState, use: MakeRow) -> None:
+    misuse = Misuse("without_tls", [use(21, "PLAINTEXT", server="10.0.0.1:9092")], (), (), (), True)
+    own = Failure(STALE_CLIENT, "client-21", 0, None, misuse=misuse)
+    give_nodes([own, Failure(TLS_FAILED, "a listener", 0, None)], [state(1, 21, "serving", 0, 60)])
+    assert own.node_id is None

@@ -59,6 +59,8 @@ def test_a_broker_that_takes_over_meanwhile_does_not_shut_down(recovery: MakeRow
     first, second = (recovery(LED_ELSEWHERE, 21, 2, at, 25) for at in (17, 19))
     assert began([first, second]) == (17, 20)
     assert began([first, taken, second]) == (19, 20)
+    not_yet = recovery(LED_ELSEWHERE, 22, 1, 17.5, None, new_node_id=2)
+    assert began([first, not_yet, second]) == (17, 20), "nobody was served by it yet"
 
 
 def test_heartbeats_say_when_it_asked_for_the_shutdown(recovery: MakeRow) -> None:

@@ -112,3 +112,32 @@ def test_late_fetches_include_those_after_a_failure(connection: Make, instance: 
     assert (late.request_id, late.next_request_id) == ("before-10", "after-15")
     assert list(late_fetches(instance(busy(connection, "c1", silence(10, 10.9))))) == []
     assert list(late_fetches(instance(busy(connection, "c1", silence(10, 20), cadences=[])))) == []
+
+
+@pytest.mark.parametrize(("lookup_s", "expected"), [(9.5, []), (5, [("fetch", 10.002)])])
+def test_a_client_that_looked_leaders_up_just_before_may_wait(
+    connection: Make, instance: Make, lookup_s: float, expected: list[tuple[str, float]]
+) -> None:
+    lookup = busy(connection, "c2", silence(lookup_s, 20, api_keys.METADATA), cadences=[])
+    assert due(instance, busy(connection, "c1", silence(10, 20)), lookup) == expected
+
+
+@pytest.mark.parametrize(("fetched_s", "expected"), [(20.4, [("fetch", 10.002)]), (20.6, [])])
+def test_a_stopped_process_goes_on_everywhere_at_once(
+    connection: Make, instance: Make, fetched_s: float, expected: list[tuple[str, float]]
+) -> None:
+    """A consumer that only fetched late sent its heartbeat before."""
+    member = busy(connection, "c2", silence(9, 20, api_keys.HEARTBEAT), cadences=[])
+    assert due(instance, busy(connection, "c1", silence(10, fetched_s)), member) == expected
+
+
+@pytest.mark.parametrize(("second_s", "expected"), [(20.05, [("fetch", 10.002)]), (20.3, [])])
+def test_an_encrypted_client_that_goes_on_connection_by_connection_may_have_looked_leaders_up(
+    connection: Make, instance: Make, second_s: float, expected: list[tuple[str, float]]
+) -> None:
+    """Its errors and lookups are not known."""
+    own = [busy(connection, name, silence(10, end)) for name, end in (("c1", 20), ("c2", second_s))]
+    assert due(instance, *own) == [("fetch", 10.002)]
+    for each in own:
+        each.n_claimed = 100  # requests that are guessed from the lengths of TLS records
+    assert due(instance, *own) == expected
