@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_spark.stories.incidents.actions import clients
+from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.failure_facts import BrokerProcess, EndedSession
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
@@ -12,9 +13,11 @@ from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.texts import (
     lacked_replicas_ns,
     late_by,
+    lost_flows,
     lower,
     named,
     reaction,
+    restarts,
     slow_polls,
     sooner,
     sooner_fenced,
@@ -22,8 +25,9 @@ from kafkascope_spark.stories.incidents.kinds.texts import (
 )
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.table import CourseStep, StepName
+from kafkascope_spark.stories.incidents.times import Times
 
-from .conftest import NS, MakeRow, MakeState
+from .conftest import NS, MakeRow, MakeState, row_of
 
 
 def step(name: StepName, at: float) -> CourseStep:
@@ -120,3 +124,25 @@ def test_settings_are_those_of_the_clients_libraries(client: MakeRow) -> None:
     assert "max.poll.records" in slow_polls(["java"], 300_000)
     assert "max.poll.records" not in slow_polls(["librdkafka"])
     assert "(now 300000)" in slow_polls(["java"], 300_000)
+
+
+def test_only_connections_that_were_lost_are_counted(state: MakeState) -> None:
+    failure = down()
+    rows = [replace(state(2, 21, name, 5, 9), n_waiting=3) for name in ("flows_lost", "flow_dead", "serving")]
+    failure.states = rows
+    assert lost_flows(failure, "A and B").startswith("6 connections between A and B, all that were in use, ended")
+
+
+def test_a_process_that_began_once_is_not_worth_a_word() -> None:
+    failure = down()
+    times = ("alive_ns", "ended_ns", "gone_ns", "back_ns")
+    starts = [
+        row_of(ProcessRestart, node_id=2, address="10.0.0.2", registered_ns=at * NS, **dict.fromkeys(times, at * NS))
+        for at in (10, 17)
+    ]
+    failure.process.starts = starts[:1]
+    assert restarts(failure, Times(0)) == ""
+    failure.process.starts = starts
+    assert restarts(failure, Times(0)).endswith(
+        "its process began 2 times: it registered with the controller at 00:10.000, 00:17.000"
+    )

@@ -101,3 +101,40 @@ def test_consumers_that_no_transaction_explains_are_returned_once() -> None:
     assert (rows, one.take_unmatched()) == ([], [])
     ((reader,),) = unmatched
     assert (reader.client_instance_id, reader.partition, reader.records) == ("reader", "t-0", 21)
+
+
+def test_a_response_to_end_txn_gives_the_next_epoch() -> None:
+    """EndTxn v5 (KIP-890): the capture began after InitProducerId, and the next transaction begins in it."""
+    t = Trace()
+    next_epoch = {"answer_producer_id": 7, "answer_producer_epoch": 1, "protocol": "v2"}
+    t.request(END_TXN, 10, "a", 0, committed=True, **next_epoch)
+    t.request(ADD_PARTITIONS_TO_TXN, 20, "a", 1, partitions=["t-0"], protocol="v2")
+    t.request(END_TXN, 30, "a", 1, committed=False, protocol="v2")
+    before, whole = t.finish()
+    assert (before.outcome, before.begin_ns) == ("cut", None)
+    assert (whole.outcome, whole.producer_epoch, whole.begin_ns) == ("aborted", 1, 20 * MS)
+
+
+def test_markers_end_a_transaction_when_they_are_written() -> None:
+    """The capture lacks its EndTxn: the response to WriteTxnMarkers is the proof."""
+    t = Trace()
+    t.request(INIT_PRODUCER_ID, 0, "a", 0)
+    t.request(ADD_PARTITIONS_TO_TXN, 10, "a", 0, partitions=["t-0"])
+    body = {"request_id": "markers-1", "producer_id": 7, "producer_epoch": 0, "partitions": ["t-0"], "committed": True}
+    markers = EVENT_CLASSES["transaction_markers"].of(body | {"answered_ns": 35 * MS})
+    t.rows += t.id.take(markers, Origin(1, 30 * MS, 0, 0, "broker", 0, None, None))
+    (row,) = t.finish()
+    assert (row.outcome, row.end_ns, row.n_markers) == ("committed", 35 * MS, 1)
+    assert "markers-1" in row.evidence
+
+
+def test_the_abort_that_a_fenced_client_gets_accepted_gives_it_the_id_back() -> None:
+    """KIP-890: the coordinator takes the abort for a repetition of its own; without an error the client goes on until
+    the other one has an epoch."""
+    t = Trace()
+    t.request(INIT_PRODUCER_ID, 0, "a", 0)
+    t.request(ADD_PARTITIONS_TO_TXN, 10, "a", 0, partitions=["t-0"])
+    t.request(INIT_PRODUCER_ID, 20, "b", 0, producer_id=None, producer_epoch=None, errors=["CONCURRENT_TRANSACTIONS"])
+    t.request(END_TXN, 30, "a", 0, committed=False)
+    (row,) = t.finish()
+    assert (row.outcome, row.fenced_by, row.verdict) == ("aborted", None, "confirmed")
