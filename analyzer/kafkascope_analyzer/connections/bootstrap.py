@@ -77,19 +77,26 @@ class AskedRequests:
         asked, harmless = pc.is_valid(rows["api_key"]), pc.is_in(rows["api_key"], _HARMLESS)
         self.only_asked[rows["conn"].filter(pc.and_not(asked, harmless)).to_numpy()] = False
         chosen = pc.and_(asked, pc.or_(harmless, pc.less(rows["number"], _FIRST_REQUESTS)))
-        grouped = _by_connection(rows.select(REQUEST_COLUMNS).filter(chosen))
-        conn = grouped["conn"].to_numpy()
-        for kept, name in (
-            (self.first_id, "id_min"),
-            (self.asked_ns, "asked_min"),
-            (self.metadata_ns, "metadata_min"),
-            (self.number, "number_min"),
-        ):
-            kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], NEVER))
-        self.last_asked_ns[conn] = np.maximum(self.last_asked_ns[conn], _numbers(grouped["asked_max"], 0))
-        self.n_asked[conn] += _numbers(grouped["asked_count"], 0)
-        _put_first(self.client_ids, self._named, conn, (grouped["named_min"], grouped["client_id_first"]))
-        _put_first(self.software, self._greeted, conn, (grouped["greeted_min"], grouped["software_first"]))
+        rows = rows.select(REQUEST_COLUMNS).filter(chosen)
+        conn, number = rows["conn"].to_numpy(), rows["number"].to_numpy()
+        self._note_times(rows, conn, number)
+        software = pc.if_else(pc.equal(rows["software_name"], ""), None, rows["software_name"])
+        _put_first(self.client_ids, self._named, (conn, number), rows["client_id"])
+        _put_first(self.software, self._greeted, (conn, number), software)
+
+    def _note_times(self, rows: pa.Table, conn: NDArray[np.int64], number: NDArray[np.int64]) -> None:
+        """Takes the times and the correlation ids of requests."""
+        ids, ts_ns = _numbers(rows["correlation_id"], -1), rows["ts_ns"].to_numpy()
+        own = (ids >= 0) & (ids < SASL_IDS_FROM)
+        np.minimum.at(self.first_id, conn[own], ids[own])
+        asking = np.asarray(pc.is_in(rows["api_key"], _ASKING))
+        np.minimum.at(self.asked_ns, conn[asking], ts_ns[asking])
+        np.maximum.at(self.last_asked_ns, conn[asking], ts_ns[asking])
+        np.minimum.at(self.number, conn[asking], number[asking])
+        np.add.at(self.n_asked, conn[asking], 1)
+        answered_ns = _numbers(rows["response_last_ns"], NEVER)
+        answered = _numbers(rows["api_key"], -1) == _METADATA
+        np.minimum.at(self.metadata_ns, conn[answered], answered_ns[answered])
 
 
 def _joined(parts: Sequence[AskedRequests]) -> AskedRequests:
@@ -169,56 +176,20 @@ class Askers:
         return pa.table([pa.array(values) for values in columns], BOOTSTRAP_SCHEMA)
 
 
-def _by_connection(rows: pa.Table) -> pa.Table:
-    """Returns requests aggregated by connection: minima and maxima, and the first texts in the order of the requests
-    (they come in the order in which they are completed)."""
-    rows = rows.sort_by("number")
-    ids = rows["correlation_id"]
-    own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
-    asking = pc.is_in(rows["api_key"], _ASKING)
-    answered = pc.equal(rows["api_key"], _METADATA)
-    software = pc.if_else(pc.equal(rows["software_name"], ""), None, rows["software_name"])
-    columns = {
-        "conn": rows["conn"],
-        "id": pc.if_else(own, ids, None),
-        "asked": pc.if_else(asking, rows["ts_ns"], None),
-        "number": pc.if_else(asking, rows["number"], None),
-        "metadata": pc.if_else(answered, rows["response_last_ns"], None),
-        "client_id": rows["client_id"],
-        "software": software,
-        "named": pc.if_else(pc.is_valid(rows["client_id"]), rows["number"], None),
-        "greeted": pc.if_else(pc.is_valid(software), rows["number"], None),
-    }
-    sums = [
-        ("id", "min"),
-        ("asked", "min"),
-        ("asked", "max"),
-        ("asked", "count"),
-        ("number", "min"),
-        ("metadata", "min"),
-        ("client_id", "first"),
-        ("software", "first"),
-        ("named", "min"),
-        ("greeted", "min"),
-    ]
-    return pa.table(columns).group_by(["conn"], use_threads=False).aggregate(sums)
-
-
 def _put_first(
     texts: DictionaryColumn[str | None],
     numbers: NDArray[np.int64],
-    conn: NDArray[np.int64],
-    found: tuple[pa.ChunkedArray, pa.ChunkedArray],
+    requests: tuple[NDArray[np.int64], NDArray[np.int64]],
+    values: pa.ChunkedArray,
 ) -> None:
     """Keeps the text of each connection's earliest request that has one. numbers: by connection, the number of the
-    request whose text is kept; found: for the connections `conn`, the number of the earliest request with a text, and
-    the text."""
-    number = _numbers(found[0], NEVER)
-    earlier = number < numbers[conn]
-    rows = conn[earlier]
-    numbers[rows] = number[earlier]
-    texts.codes[rows] = 0
-    put_texts(texts, rows, found[1].filter(pa.array(earlier)))
+    request whose text is kept; requests: connection and number of each request; values: its text, or null."""
+    conn, number = requests
+    has_text = np.asarray(values.is_valid())
+    np.minimum.at(numbers, conn[has_text], number[has_text])
+    first = np.flatnonzero(has_text & (numbers[conn] == number))
+    texts.codes[conn[first]] = 0
+    put_texts(texts, conn[first], values.take(pa.array(first)))
 
 
 def _numbers(column: pa.ChunkedArray, none: int) -> NDArray[np.int64]:

@@ -6,20 +6,21 @@ There may be many requests; what they show is small, and the main process adds i
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, AskedRequests
 from kafkascope_analyzer.connections.cluster import Follower
-from kafkascope_analyzer.connections.dictionary import ServerEndpoints
+from kafkascope_analyzer.connections.dictionary import DistinctCodes, ServerEndpoints
 from kafkascope_analyzer.connections.leaders import Leaders
-from kafkascope_analyzer.connections.nodes import Evidence
+from kafkascope_analyzer.connections.nodes import EqualAnswers, Evidence
 from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR
 from kafkascope_analyzer.connections.roles import asks_for
 from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.resolve.cluster.partition_answers import (
     COUNTS,
     FETCHES,
@@ -32,6 +33,8 @@ from kafkascope_analyzer.scan.spill import read_spill
 _OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
 """Requests that group members send to their coordinator."""
 _CONNECTION_COLUMNS = ["client_ip", "server_ip", "server_port", "is_kafka"]
+_REPLICA = ["conn", "replica_id"]
+_NO_GROUP = -1
 _REQUEST_COLUMNS = [*REQUEST_COLUMNS, "api_version", "error_code", "group_id", "replica_id"]
 
 
@@ -82,21 +85,30 @@ class GatherEvidence:
         self, directory: Path, client_ips: pa.ChunkedArray, ends: ServerEndpoints, found: BucketEvidence
     ) -> None:
         """Notes the clients of the connections, coordinators and replicas."""
-        coordinated: set[tuple[int, str]] = set()
+        nodes = {group: next(iter(named)) for group, named in self.coordinators.items() if len(named) == 1}
+        groups, coordinated = pa.array([*nodes], pa.string()), DistinctCodes()
         for rows in read_spill(directory, "requests", _REQUEST_COLUMNS):
             found.asked.note(rows)
             of_members = asks_for(_OF_MEMBERS, rows["api_key"], rows["api_version"])
-            confirmed = pc.and_(of_members, pc.equal(pc.fill_null(rows["error_code"], -1), 0))
-            coordinated |= _pairs(rows, confirmed, "group_id")
-            for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
-                found.evidence.replicas[client_ips[conn].as_py() or ""].add(replica)
-        for conn, group in coordinated:
-            nodes = self.coordinators.get(group, set())
-            if len(nodes) == 1:
-                found.evidence.confirmed[ends[conn]].reported[next(iter(nodes))] += 1
+            confirmed = rows.filter(pc.and_(of_members, pc.equal(pc.fill_null(rows["error_code"], -1), 0)))
+            code = pc.fill_null(pc.index_in(confirmed["group_id"], groups), _NO_GROUP).to_numpy().astype(np.int64)
+            coordinated.add(confirmed["conn"].to_numpy()[code != _NO_GROUP], code[code != _NO_GROUP])
+            replicas = rows.filter(pc.greater_equal(rows["replica_id"], 0)).group_by(_REPLICA, use_threads=False)
+            for row in replicas.aggregate([]).to_pylist():
+                found.evidence.replicas[client_ips[row["conn"]].as_py() or ""].add(row["replica_id"])
+        _note_coordinators(coordinated, ends, np.array([*nodes.values()], np.int64), found.evidence)
 
 
-def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> set[tuple[int, Any]]:
-    """Returns the distinct (connection, value of the column) of the chosen rows."""
-    pairs = rows.select(["conn", name]).filter(chosen)  # few rows
-    return set(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True))
+def _note_coordinators(
+    coordinated: DistinctCodes, ends: ServerEndpoints, nodes: NDArray[np.int64], evidence: Evidence
+) -> None:
+    """Notes the nodes for which servers answered as coordinators, once for each connection and group. coordinated: the
+    groups of each connection, as indices into `nodes`, their coordinators."""
+    group_ends, code = coordinated.part(slice(0, len(ends.which)))
+    server, node = np.repeat(ends.which, np.diff(group_ends)), nodes[code]
+    order = np.lexsort((node, server))
+    begins = np.flatnonzero(first_of_runs(server[order], node[order]))
+    n_answers = np.diff(np.append(begins, len(order)))
+    at = order[begins]
+    for each, node_id, n in zip(server[at].tolist(), node[at].tolist(), n_answers.tolist(), strict=True):
+        evidence.confirmed[ends.distinct[each]].add(EqualAnswers(node_id, None, n))
