@@ -50,6 +50,7 @@ def test_its_start_begins_with_the_first_bootstrap_server(name: str, dataset_of:
     assert start["outcome"] == "ready"
 
 
+@pytest.mark.lab
 def test_a_producer_that_is_stopped_before_it_has_another_record_has_not_failed(dataset_of: DatasetOf) -> None:
     """It sends a record every 7 s to brokers that close what is idle for 4 s, and logged that none failed."""
     (process,) = truth("idle_producer")["clients"]

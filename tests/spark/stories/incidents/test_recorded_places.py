@@ -38,7 +38,7 @@ def fault(name: str) -> tuple[dict[str, Any], int, int]:
     ("name", "kind", "place"),
     [
         ("client_host_cut", "client_host", "client_host"),
-        ("host_hears_nothing", "client_host", "client_host"),
+        pytest.param("host_hears_nothing", "client_host", "client_host", marks=pytest.mark.lab),
         ("starved_host", "host_slow", "client_host"),
         ("dns_stopped", "dns", "name_server"),
     ],
