@@ -48,6 +48,7 @@ def test_what_a_server_is(
     end = f"{row.get('server_ip', A)}:{row.get('server_port', 9092)}"
     assert servers(found)[1] == (end if is_server else None)
     assert bool(found.pair[1] >= 0) is is_server
+    assert found.pair[0] >= 0, "its server is the first one"
 
 
 def test_pairs_are_numbered_over_all_buckets(tmp_path: Path) -> None:
@@ -80,11 +81,15 @@ def test_a_node_that_is_only_advertised_counts_where_it_is_the_only_one(tmp_path
 
 
 def test_a_broker_is_the_client_of_connections_with_requests_that_only_brokers_send(tmp_path: Path) -> None:
+    first = spilled_connections({"server_ip": B, "client_ip": B})
     rows = spilled_connections({"client_ip": B}, {"client_ip": B}, {"server_ip": B}, {"client_ip": C})
     by_broker = {BROKER_CLIENTS.replace(".", "__"): pa.table({"conn": [1, 3, 1]})}
-    hosts = hosts_of(tmp_path, (rows, by_broker), nodes={(A, 9092): 1, (B, 9092): 2})
-    process = hosts.process[2]
-    assert hosts.client_process.tolist() == [NONE, process, NONE, NONE], "the host of connection 3 has no server"
+    hosts = hosts_of(tmp_path, (first, {}), (rows, by_broker), nodes={(A, 9092): 1, (B, 9092): 2})
+    process = hosts.process[3]
+    of_rows = hosts.client_process.tolist()[1:]
+    assert of_rows == [NONE, process, NONE, NONE], "the host of the last connection has no server"
+    assert hosts.client_process[0] == NONE
+    assert hosts.hosts[hosts.server_host[0]] == B, "the first server of all, on whose host is a client"
     assert dict(zip(hosts.hosts, hosts.host_kinds, strict=True)) == {B: "broker", C: "client"}
 
 

@@ -52,8 +52,8 @@ def test_runs_of_a_subject_are_those_that_have_one() -> None:
     n = np.zeros(3, np.int64)
     columns = tuple(np.array([10 * k, 10 * k + 1, 10 * k + 2]) for k in range(4))
     found = SpilledRuns(n, n, n, n, n, n > 0, n, columns)
-    runs = found.of(np.array([7, NONE, 9]), np.array([True, True, False]))
-    assert [column.tolist() for column in runs] == [[7], [0], [10], [20], [30]]
+    runs = found.of(np.array([0, NONE, 9]), np.array([True, True, False]))
+    assert [column.tolist() for column in runs] == [[0], [0], [10], [20], [30]]
 
 
 def test_a_capture_without_runs_has_none(tmp_path: Path) -> None:
