@@ -15,10 +15,11 @@ Span = tuple[int, int, int, int]
 
 
 def longest(folder: Path, spans: list[Span], *rows: Row) -> list[int]:
-    hosts = hosts_of(folder, (spilled_connections(*CONNECTIONS), {"requests": spilled_requests(*rows)}))
+    bucket = (spilled_connections(*CONNECTIONS), {"requests": spilled_requests(*rows)})
+    hosts = hosts_of(folder, (spilled_connections({"server_ip": "10.0.0.2"}), {}), bucket)
     columns = zip(*spans, strict=True) if spans else [()] * 4
     conn, by_server, first, last = (np.array(each, np.int64) for each in columns)
-    return [int(n) for n in most_arrived(hosts, 2 * hosts.pair[conn] + by_server, first, last)]
+    return [int(n) for n in most_arrived(hosts, 2 * hosts.pair[1 + conn] + by_server, first, last)]
 
 
 def exchange(at: int, took: int | None = MS, **more: object) -> Row:

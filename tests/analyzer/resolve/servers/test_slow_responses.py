@@ -86,7 +86,8 @@ def test_for_a_slow_server_all_late_responses_count(tmp_path: Path) -> None:
     proofs = [wait(0, 10, 11), wait(1, 10, 11)]
     others = [wait(0, 40, 41, is_proof=0), wait(1, 50, 51, is_new=1), pending(0, 30, is_proof=0)]
     not_late = [wait(0, 40, 40.01, is_proof=0), wait(2, 40, 41, is_proof=0)]
-    assert slow(tmp_path, *proofs, *others, *not_late) == [True] * 5 + [False] * 2
+    alone = wait(0, 45, 46)
+    assert slow(tmp_path, *proofs, *others, *not_late, alone) == [True] * 5 + [False] * 3
 
 
 def test_no_waits_are_not_slow(tmp_path: Path) -> None:

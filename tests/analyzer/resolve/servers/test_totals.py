@@ -129,5 +129,16 @@ def test_a_client_is_held_up_from_the_slice_of_its_start_to_that_of_its_end() ->
     assert not held_up([], (1, 2)).any()
 
 
+def test_each_request_holds_up_until_its_own_end() -> None:
+    """Two begin in one slice, and end in two."""
+    found = {"starts": cells((0, 1, 0), (0, 1, 0)), "ends": cells((0, 1, 0), (0, 3, 0))}
+    assert held_up([{"held_up": found}], (1, 5)).tolist() == [[False, True, True, True, False]]
+
+
+def test_a_capture_is_from_the_first_packet_to_the_last_of_any_connection(tmp_path: Path) -> None:
+    rows = spilled_connections({"first_ns": 5, "last_ns": 6}, {"first_ns": 3, "last_ns": 4})
+    assert capture_of(hosts_of(tmp_path, (rows, {}))) == (3, 6)
+
+
 def test_a_capture_without_connections_has_no_length(tmp_path: Path) -> None:
     assert capture_of(hosts_of(tmp_path, (spilled_connections(), {}))) == (0, 0)

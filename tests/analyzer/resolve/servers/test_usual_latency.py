@@ -13,18 +13,21 @@ from kafkascope_analyzer.resolve.servers.usual_latency import usual_latency_ns
 from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
 from kafkascope_parsers.framing.layout import HTTP
 
-CONNECTIONS = ({}, {"server_ip": "10.0.0.2"}, {"protocol": HTTP, "server_port": 80})
+CONNECTIONS = ({}, {"server_ip": "10.0.0.2"}, {"protocol": HTTP, "server_port": 9999})
+"""Connections of the second bucket."""
 
 
 def usual(folder: Path, *rows: Row, asked: tuple[int, ...] = (0, 1)) -> np.ndarray[Any, Any]:
     """The usual latency of each API at the servers of connections 0 and 1. asked: connections whose servers are in
     question."""
     table = spilled_requests(*({"ts_ns": 0, "request_last_ns": SECOND} | row for row in rows))
-    hosts = hosts_of(folder, (spilled_connections(*CONNECTIONS), {"requests": table}))
+    other = spilled_connections({"server_ip": "10.0.0.2"})
+    hosts = hosts_of(folder, (other, {}), (spilled_connections(*CONNECTIONS), {"requests": table}))
+    servers = hosts.server[1:]
     in_question = np.zeros(len(hosts.servers), np.bool_)
-    in_question[hosts.server[list(asked)]] = True
-    assert hosts.server[2] == NONE
-    return usual_latency_ns(hosts, in_question)[hosts.server[:2]]
+    in_question[servers[list(asked)]] = True
+    assert servers[2] == NONE
+    return usual_latency_ns(hosts, in_question)[servers[:2]]
 
 
 def answer(latency_ns: int, api_key: int | None = METADATA, **more: object) -> Row:

@@ -15,6 +15,7 @@ from kafkascope_analyzer.resolve.tables.contract_rows import Names
 from kafkascope_analyzer.scan.partitions import CODED_TEXT
 from kafkascope_parsers.api_keys import FETCH, METADATA
 from kafkascope_parsers.records.layout import BATCH
+from kafkascope_parsers.schema import api_keys, api_name
 
 IDS = [f"{n:016x}" for n in range(2)]
 CONN = pa.table(
@@ -54,10 +55,15 @@ def test_a_row_has_the_columns_of_its_connection() -> None:
     assert request(number=-3)["request_id"] == f"{IDS[0]}-r2", "a response without a request"
 
 
-@pytest.mark.parametrize("api_key", [None, -1, 500, -(2**15), 2**15 - 1])
+@pytest.mark.parametrize("api_key", [None, -1, max(api_keys()) + 1, -(2**15), 2**15 - 1])
 def test_an_api_that_kafka_does_not_have_has_no_name(api_key: int | None) -> None:
     found = request(api_key=api_key)
     assert (found["api_key"], found["api_name"]) == (api_key, None)
+
+
+@pytest.mark.parametrize("api_key", [0, max(api_keys())])
+def test_the_first_and_the_last_api_have_names(api_key: int) -> None:
+    assert request(api_key=api_key)["api_name"] == api_name(api_key)
 
 
 def test_latency_is_from_the_last_byte_of_the_request_and_without_the_queue_the_brokers() -> None:
