@@ -226,7 +226,7 @@ def refreshes(n: int, every_ms: int, *, works: bool = True, **more: Any) -> dict
     sent = {
         "request_id": "c1-9000",
         "conn_id": "c1",
-        "ts_ns": 3 * S,
+        "ts_ns": 2 * S + n * every_ms * MS,
         "api_key": 0,
         "api_name": "Produce",
         "n_records": 1,
