@@ -9,9 +9,10 @@ import pytest
 from kafkascope_parsers.api_keys import HEARTBEAT, OFFSET_COMMIT
 from kafkascope_spark.stories.groups.table import DepartedMember, GroupMember, RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
+from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
 from kafkascope_spark.stories.incidents.kinds.given_up_join_texts import did_not_wait_for_others, wait_longer
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.old_member_texts import join_anew, lost_places
@@ -236,3 +237,31 @@ def test_members_that_gave_up_waiting(client: MakeRow) -> None:
     advice = told(wait_longer(failure, observed(failure, client(21, rebalance_timeout_ms=60_000))))
     assert "longer than the rebalance timeout (60000 ms here)" in advice
     assert "ms here" not in told(wait_longer(failure, observed(failure_of())))
+
+
+@pytest.mark.parametrize(
+    ("root", "end_state", "said"),
+    [
+        (BROKER_SILENT, "open", "app did not reach node 2: see the incident that caused this one."),
+        (CLIENT_HOST, "open", "app was on node 2: see the incident that caused this one."),
+        (None, "open", "Find out why app was silent: a pause of its process, its host or its network."),
+        (None, "died", "Let consumers leave (close()) when they stop."),
+    ],
+)
+def test_a_member_that_is_alive_was_silent_for_a_reason(
+    rebalance: MakeRow, client: MakeRow, root: Kind | None, end_state: str, said: str
+) -> None:
+    failure = failure_of(lost(rebalance, gone(12_400), 15_000))
+    if root is not None:
+        failure.root = Failure(root, "node 2", 5 * NS, 20 * NS)
+    first, second, *_ = why_members_went(failure, observed(failure, client(21, end_state=end_state)))
+    assert first.text == said
+    assert second.text == "Members were silent for up to 12400 ms."
+
+
+def test_the_time_for_polls_is_that_of_the_members(rebalance: MakeRow, client: MakeRow) -> None:
+    """max.poll.interval.ms is the rebalance timeout of JoinGroup (KIP-62)."""
+    failure = failure_of(lost(rebalance, gone(3_000), 15_000))
+    advice = told(why_members_went(failure, observed(failure, client(21, rebalance_timeout_ms=300_000))))
+    assert "max.poll.interval.ms (now 300000)" in advice
+    assert "(now" not in told(why_members_went(failure, observed(failure, client(21))))
