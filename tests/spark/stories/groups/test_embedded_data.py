@@ -3,15 +3,22 @@
 import gzip
 import json
 import pathlib
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import empty_row
-from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, GroupRequestBody, LeavingMember
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import (
+    GroupRequest,
+    GroupRequestBody,
+    LeavingMember,
+    OfferedProtocol,
+)
 from kafkascope_parsers.api_keys import JOIN_GROUP, LEAVE_GROUP
-from kafkascope_spark.stories.groups.embedded_data import join_reason, leaving_members
-from kafkascope_spark.stories.groups.generation import Member
+from kafkascope_parsers.group_protocols.classic import CLASSIC
+from kafkascope_spark.stories.groups.embedded_data import join_reason, leaving_members, take_join
+from kafkascope_spark.stories.groups.generation import Generation, Member
 
 VECTORS = pathlib.Path(__file__).parents[4] / "fixtures" / "vectors" / "assignments.jsonl.gz"
 
@@ -94,3 +101,26 @@ def test_a_member_id_that_the_coordinator_gave_is_no_reason_to_join() -> None:
     other = request(JOIN_GROUP, reason="need to revoke partitions and re-join")
     assert join_reason(other) == "need to revoke partitions and re-join"
     assert join_reason(request(JOIN_GROUP, reason="")) is None
+
+
+def offer(name: str, topic: bytes) -> OfferedProtocol:
+    """ConsumerProtocolSubscription version 0 of one topic, without user data."""
+    return OfferedProtocol(name, struct.pack(f">hih{len(topic)}si", 0, 1, len(topic), topic, -1))
+
+
+def test_the_subscription_is_that_of_the_assignor_that_was_chosen() -> None:
+    """A member offers several, each with its own metadata; without a response the first counts. JoinGroup v0 has no
+    rebalance timeout."""
+    offers = (offer("range", b"of-range"), offer("sticky", b"of-sticky"))
+    joins = request(JOIN_GROUP, protocols=offers, session_timeout_ms=9_000)
+    for chosen, topics in (
+        ("sticky", ("of-sticky",)),
+        ("range", ("of-range",)),
+        (None, ("of-range",)),
+        ("other", None),
+    ):
+        joins.response.protocol_name = chosen
+        member = Member("app-1", rebalance_timeout_ms=60_000)
+        take_join(member, Generation("g", CLASSIC, 0), joins)
+        assert member.topics == topics
+        assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (9_000, 60_000)

@@ -181,3 +181,12 @@ def test_a_group_is_stable_no_sooner_than_its_members_reach_the_epoch(known: Epo
     assert after(EpochEvent.EPOCH, EpochEvent.TAKE_OVER) is EpochState.RECONCILING
     assert after(EpochEvent.CHANGE, EpochEvent.EPOCH, EpochEvent.LAST_LEAVE) is EpochState.EMPTY
     assert after(EpochEvent.LAST_LEAVE, EpochEvent.CHANGE) is EpochState.ASSIGNING
+
+
+def test_the_begin_of_an_epoch_is_known_if_the_one_before_is(trace: New) -> None:
+    """A member that is at the epoch with its first request in the capture may have been so for hours; not if the group
+    was at an earlier epoch since."""
+    (unseen,) = trace().epoch(9_000, "a", 7, 7, (0,)).rebalances()
+    assert (unseen.generation, unseen.outcome, unseen.start_ns) == (7, "unseen", None)
+    _, later = trace().epoch(0, "a", 0, 1, (0,), topics=["t"]).epoch(9_000, "b", 2, 2, (1,)).rebalances()
+    assert (later.generation, later.start_ns) == (2, 9_000 * MS)

@@ -17,9 +17,12 @@ from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
+from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
-from kafkascope_spark.stories.incidents.zookeeper_session import ended_sessions, of_lost_sessions
+from kafkascope_spark.stories.incidents.zookeeper_session import ended_sessions, give_sessions, of_lost_sessions
 from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, ns
@@ -223,3 +226,17 @@ def test_a_session_is_lost_if_the_broker_needed_another(serving: list[BrokerStat
     assert of_lost_sessions(ended_sessions([session(2, 5, 11)], serving)) == []
     closed = session(2, 5, 11, is_replaced=True, is_closed=True)
     assert of_lost_sessions(ended_sessions([closed], serving)) == []
+
+
+def test_each_session_belongs_to_one_failure_of_its_broker(serving: list[BrokerState], state: MakeState) -> None:
+    def failed(kind: Kind, node: int, start: float, end: float) -> Failure:
+        failure = Failure(kind, f"node {node}", int(start * NS), int(end * NS), node_id=node)
+        failure.states = [state(node, 21, "down", start, end)]
+        return failure
+
+    again_open = session(2, 45, 51, first_ns=40 * NS)
+    of_node_2, of_node_1, later = ended_sessions([session(2, 5, 11), session(1, 6, 12), again_open], serving)
+    first, again, path = failed(BROKER_DOWN, 2, 5, 30), failed(BROKER_DOWN, 2, 6, 30), failed(PATH, 2, 45, 60)
+    assert give_sessions([first, again, path], [of_node_2, of_node_1, later]) == [of_node_1, later]
+    assert [each.process.session for each in (first, again, path)] == [of_node_2, None, None]
+    assert give_sessions([first], [later]) == [later], "it has one"
