@@ -1,7 +1,7 @@
 """The course of a failure: from rows written by hand, and of a real capture against what was done to the broker."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.topology_facts import Fact
 from kafkascope_spark.stories.incidents.course.losses import Loss
-from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.course.replicas import IsrChange, Replicas
+from kafkascope_spark.stories.incidents.course.sightings import How, Packets, RequestPackets, Sighting
 from kafkascope_spark.stories.incidents.course.steps import give_courses, has_course
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds import KINDS
@@ -23,7 +24,7 @@ from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import CourseStep, IncidentRow
 
-from .conftest import NS, MakeRow, MakeStall, MakeState
+from .conftest import NS, MakeRow, MakeStall, MakeState, row_of
 
 CAPTURES = Path(__file__).parents[4] / "fixtures" / "captures"
 TRUTH = json.loads((CAPTURES / "leader_move.truth.json").read_text())
@@ -139,3 +140,90 @@ def test_a_leader_that_moves_again_and_again_has_no_single_course(
         assert failure.fault is not None
         assert (failure.fault.start_ns, failure.fault.end_after_ns) == (6 * NS, (6 + 5 * (n_moves - 1)) * NS)
         assert failure.course == ()
+
+
+class InSync(Packets):
+    """Has these changes of in-sync replicas."""
+
+    def __init__(self, *changes: IsrChange) -> None:
+        super().__init__()
+        self._changes = changes
+
+    def replicas(self, topics: Mapping[str, str]) -> Replicas:
+        return Replicas(self._changes)
+
+
+def in_sync(at: float, *nodes: int, name: str = "orders-0") -> IsrChange:
+    return IsrChange(int(at * NS), name, frozenset(nodes), f"alter-{at}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "steps"),
+    [
+        ([in_sync(14, 1), in_sync(25, 1, 2)], [("failed", 5), ("detected", 14), ("caught_up", 25)]),
+        ([in_sync(14, 1), in_sync(25, 1, 3)], [("failed", 5)]),  # the failed broker had none of its replicas
+        ([in_sync(2, 1), in_sync(3, 1, 2)], [("failed", 5)]),  # before it failed
+        ([in_sync(14, 1), in_sync(16, 2), in_sync(25, 1, 2)], [("failed", 5), ("detected", 14), ("caught_up", 25)]),
+        (
+            [in_sync(14, 1), in_sync(25, 1, 2), in_sync(14, 3, name="b-0"), in_sync(40, 2, 3, name="b-0")],
+            [("failed", 5), ("detected", 14), ("caught_up", 40)],
+        ),
+    ],
+)
+def test_replicas_that_a_leader_gave_up_show_the_failure_and_its_end(
+    state: MakeState, changes: list[IsrChange], steps: list[tuple[str, float]]
+) -> None:
+    """AlterPartition (KIP-497): the leader of orders-0 removes node 2 from the in-sync replicas, and adds it again."""
+    failure = Failure(BROKER_DOWN, "node 2", 5 * NS, 20 * NS, node_id=2)
+    failure.states = [state(2, host, "down", 5, 20) for host in (21, 22)]
+    give_courses([failure], Leadership, InSync(*changes))
+    assert [(step.step, step.ts_ns / NS) for step in failure.course] == steps
+
+
+class Seen(Packets):
+    """Has these packets after each loss: how they show the new leader, when, and which node it is."""
+
+    def __init__(self, *seen: tuple[How, float, int]) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def sightings(self, losses: Sequence[Loss]) -> dict[Loss, list[Sighting]]:
+        asked = {"request_packet_no": 1, "response_packet_no": 2, "client_id": "app", "client_ip": "10.0.0.21"}
+        request = row_of(RequestPackets, **asked)
+        found = [(how, int(at * NS), node) for how, at, node in self._seen]
+        return {loss: [Sighting(loss, how, at_ns, node, 7, request) for how, at_ns, node in found] for loss in losses}
+
+
+@pytest.mark.parametrize(
+    ("seen", "steps"),
+    [
+        ([("named", 10, 3), ("served", 12, 3)], [("detected", 10), ("learned", 10), ("failed_over", 12)]),
+        # It served before any packet named it: it may have been the leader of before.
+        ([("served", 8, 3), ("named", 10, 3)], [("detected", 10), ("learned", 10)]),
+        ([("served", 8, 3)], []),
+        # Node 1 is the leader after the next one.
+        ([("named", 10, 3), ("named", 11, 1), ("served", 12, 1)], [("detected", 10), ("learned", 10)]),
+        ([("followed", 9, 3), ("served", 12, 3)], [("detected", 9), ("failed_over", 12)]),
+    ],
+)
+def test_the_next_leader_counts_from_the_packet_that_names_it(
+    state: MakeState, seen: list[tuple[How, float, int]], steps: list[tuple[str, float]]
+) -> None:
+    failure = Failure(BROKER_DOWN, "node 2", 5 * NS, 20 * NS, node_id=2)
+    failure.states = [state(2, host, "down", 5, 20) for host in (21, 22)]
+    give_courses([failure], lambda: Leadership({"orders-0": [reported(2, 0, 1)]}), Seen(*seen))
+    assert [(step.step, step.ts_ns / NS) for step in failure.course] == [("failed", 5), *steps]
+    shown_by = {step.step: step.packet_no for step in failure.course}
+    assert shown_by.get("detected") == (1 if seen[0][0] == "followed" else 2 if steps else None)
+
+
+def test_a_controlled_shutdown_fails_with_the_first_request_that_was_refused(
+    state: MakeState, recovery: MakeRow
+) -> None:
+    """It began to hand over at 3 s and closed its connections at 5 s."""
+    failure = Failure(BROKER_DOWN, "node 2", 3 * NS, 20 * NS, node_id=2, closed_ns=5 * NS)
+    failure.states = [state(2, 21, "down", 5, 20)]
+    failure.take_recovery(recovery("NOT_LEADER_OR_FOLLOWER", 22, 2, 4, None))
+    failure.take_recovery(recovery("NOT_LEADER_OR_FOLLOWER", 21, 2, 3, None))
+    give_courses([failure], Leadership, Packets())
+    assert [(step.step, step.ts_ns / NS) for step in failure.course] == [("failed", 3)]
