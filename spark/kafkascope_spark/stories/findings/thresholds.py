@@ -207,3 +207,16 @@ FIN_REPEATED_MS = 200
 CLOSED_WINDOWS, CLOSED_WINDOW_MS, CLOSED_WINDOW_SHARE = 10, 5_000, 0.2
 """A client reads late where its receive window was closed so often, for so long in all, and for this share of the time:
 a single large response may close it for a moment."""
+STOPPED_MS = 20_000
+"""In this time a member sends six heartbeats (heartbeat.interval.ms 3 s) and four commits (auto.commit.interval.ms
+5 s)."""
+STOPPED_TIMES = 5
+"""Pauses that are so many times longer than the usual ones are no usual pauses."""
+USUAL_COMMITS = 5
+"""Fewer commits show no habit."""
+USUAL_HEARTBEATS = 3
+"""Fewer heartbeats show no habit."""
+EXPECTED_SESSION_MS = 45_000
+"""session.timeout.ms (default since Kafka 3.0), for members of which the capture does not show it."""
+CONTRADICTIONS = 3
+"""A real change is told once; while it goes on, one broker may be a response behind another."""

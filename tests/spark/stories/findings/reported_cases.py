@@ -602,6 +602,97 @@ def joins_for_each_call(group: str, n: int, *, every_s: int = 5, alone: bool = F
     return {"clients": clients, "connections": connections}
 
 
+def reads_of_another(name: str, *, asks: int = 20, from_s: int = 15) -> dict[str, Any]:
+    """A member that goes on fetching a partition which the last generation gives to another one
+    (https://github.com/dpkp/kafka-python/issues/1880). asks: number of its Fetch requests, one a second."""
+    rows = [
+        {
+            "conn_id": conn_id,
+            "api_key": 1,
+            "direction": "request",
+            "topic": name,
+            "partition": 0,
+            "request_id": f"{conn_id}-{i}",
+            "ts_ns": (from_s + i) * S,
+            "partition_offset": 9 + i,
+        }
+        for conn_id, n in (("c1", asks), ("c2", 20))
+        for i in range(n)
+    ]
+    rows_of_group = has_partitions(name, [], [0])
+    rows_of_group["clients"] = [{**each, "identity": "sole", "last_ns": 60 * S} for each in rows_of_group["clients"]]
+    return {**rows_of_group, "partitions": rows}
+
+
+def goes_on(requests: list[dict[str, Any]], group: str) -> dict[str, Any]:
+    """A consumer of a group that sends these requests."""
+    who = {**ONE, "identity": "sole", "conn_ids": ["c1"], "group_id": group, "kind": "consumer"}
+    rows = [{**each, "request_id": f"c1-{i}", "conn_id": "c1"} for i, each in enumerate(requests)]
+    return {"clients": [who], "connections": [{"conn_id": "c1", "close_kind": "open"}], "requests": rows}
+
+
+def stops_beating(group: str, *, for_s: int = 60, error: str | None = None, last: str = "Heartbeat") -> dict[str, Any]:
+    """A member that sends heartbeats, then none for so long, and Fetch each second
+    (https://github.com/redpanda-data/connect/issues/433, https://github.com/aio-libs/aiokafka/issues/1187).
+    error, last: error of the last response, and request that it answers."""
+    own = {"group_id": group, "status": "ok", "generation_or_epoch": 3}
+    beats = [{**own, "api_name": "Heartbeat", "api_key": 12, "ts_ns": (2 + 3 * i) * S} for i in range(8)]
+    beats.append({**own, "api_name": last, "ts_ns": 26 * S, "error_name": error or "NONE"})
+    fetches = [{"api_name": "Fetch", "api_key": 1, "ts_ns": (2 + i) * S + MS} for i in range(24 + for_s)]
+    return goes_on([*beats, *fetches], group)
+
+
+def stops_committing(group: str, *, for_s: int = 60, n_records: int = 10, every_s: int = 5) -> dict[str, Any]:
+    """A consumer that commits six times, then never for so long, and gets records each second
+    (https://github.com/dpkp/kafka-python/issues/833). n_records: those of a response after the last commit."""
+    own = {"group_id": group, "api_name": "OffsetCommit", "api_key": 8, "status": "ok"}
+    commits = [{**own, "ts_ns": (2 + every_s * i) * S} for i in range(6)]
+    until = 5 * every_s
+    fetches = [
+        {"api_name": "Fetch", "api_key": 1, "ts_ns": (2 + i) * S + MS, "n_records": 10 if i < until else n_records}
+        for i in range(until + for_s)
+    ]
+    return goes_on([*commits, *fetches], group)
+
+
+def waits_beyond(n: int, *, offset: int = 900, end: int = 500, then: int | None = None) -> dict[str, Any]:
+    """A consumer that asks for an offset of a log that ends before it
+    (https://github.com/redpanda-data/redpanda/issues/4589). then: end of the log in the last response."""
+    rows = []
+    for i in range(n):
+        own = {"conn_id": "c1", "request_id": f"c1-{i}", "topic": "t", "partition": 0, "api_key": 1}
+        high = then if then is not None and i == n - 1 else end + i
+        rows.append({**own, "direction": "request", "ts_ns": (2 + i) * S, "partition_offset": offset})
+        rows.append(
+            {**own, "direction": "response", "ts_ns": (2 + i) * S + MS, "high_watermark": high, "error_code": 0}
+        )
+    return {"clients": [{**ONE, "conn_ids": ["c1"]}], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
+def gets_again(n: int, *, times: int = 3) -> dict[str, Any]:
+    """A consumer that gets these batches of ten records, each of them several times
+    (https://github.com/akka/alpakka-kafka/issues/549)."""
+    got = {**ANSWER, "conn_id": "c1", "n_records": 10, "n_batches": 1, "record_bytes": 1_000, "codec": "lz4"}
+    rows = [
+        {**got, "request_id": f"c1-{i}", "ts_ns": (2 + i) * S, "first_offset": first, "last_offset": first + 9}
+        for i in range(n * times)
+        for first in [10 * (i // times)]
+    ]
+    return {"clients": [{**ONE, "conn_ids": ["c1"]}], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
+def is_told(topic: str, *responses: dict[int, int], every_s: int = 3) -> dict[str, Any]:
+    """A client that gets these Metadata responses: the leader of each partition
+    (https://github.com/redpanda-data/redpanda/pull/31668, https://github.com/kafka4beam/wolff/pull/98)."""
+    own = {"conn_id": "c1", "cluster": "k", "topic": topic, "api_key": 3, "direction": "response", "leader_epoch": 5}
+    rows = [
+        {**own, "request_id": f"c1-{i}", "ts_ns": (2 + every_s * i) * S, "partition": partition, "leader_id": leader}
+        for i, leaders in enumerate(responses)
+        for partition, leader in leaders.items()
+    ]
+    return {"clients": [{**ONE, "conn_ids": ["c1"]}], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
 REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "sent to its preferred replica again and again": (sent_away(6), {"preferred_replica_loop"}),
     "sent there, and never goes": (sent_away(6, reads=False), {"preferred_replica_loop"}),
@@ -637,6 +728,35 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "gets no high watermark for a moment": (gets_no_watermark(4), set()),
     "a partition of two members": (has_partitions("twice1", [0, 1], [1]), {"assigned_twice"}),
     "a partition for each member": (has_partitions("twice2", [0], [1]), set()),
+    "a partition that another member reads on": (reads_of_another("reads1"), {"assigned_twice"}),
+    "a partition that another member read for a moment": (reads_of_another("reads2", asks=4, from_s=3), set()),
+    "reads on without heartbeats": (stops_beating("beats1"), {"member_stops"}),
+    "reads on without heartbeats within its session": (stops_beating("beats2", for_s=30), set()),
+    "was to join again, and does not": (
+        stops_beating("beats3", for_s=30, error="REBALANCE_IN_PROGRESS"),
+        {"member_stops"},
+    ),
+    "leaves its group, and reads on": (stops_beating("beats4", last="LeaveGroup"), set()),
+    "looks for its coordinator, and reads on": (stops_beating("beats5", last="FindCoordinator"), set()),
+    "reads on without commits": (stops_committing("commits1"), {"member_stops"}),
+    "reads on without commits for a pause": (stops_committing("commits2", for_s=20), set()),
+    "gets a few records, and does not commit": (stops_committing("commits3", n_records=1), set()),
+    "commits seldom": (stops_committing("commits4", every_s=20), set()),
+    "waits beyond the end": (waits_beyond(14), {"position_beyond_end"}),
+    "waits beyond the end for a moment": (waits_beyond(9), set()),
+    "waits at the end": (waits_beyond(14, offset=513), set()),
+    "waits beyond the end until the log gets there": (waits_beyond(14, then=900), set()),
+    "gets each batch three times": (gets_again(8), {"received_again"}),
+    "gets a few batches three times": (gets_again(4), set()),
+    "gets each batch once": (gets_again(20, times=1), set()),
+    "is told two leaders by turns": (is_told("t1", *[{0: 1}, {0: 2}] * 2), {"metadata_contradicts"}),
+    "is told another leader": (is_told("t2", *[{0: 1}] * 4, *[{0: 2}] * 4), set()),
+    "is not told a partition": (
+        is_told("t3", {0: 1, 1: 2}, *[{0: 1}] * 5, {0: 1, 1: 2}),
+        {"metadata_contradicts"},
+    ),
+    "is not told a partition any more": (is_told("t4", {0: 1, 1: 2}, *[{0: 1}] * 6), set()),
+    "is told of a new partition": (is_told("t5", *[{0: 1}] * 4, *[{0: 1, 1: 2}] * 4), set()),
     "a partition of two members that share": (has_partitions("twice3", [0], [0], protocol="share"), set()),
     "sets its group back": (commits_and_begins("back1", 30, 60, 40, begins=40), {"committed_offset_back"}),
     "is given an older offset": (commits_and_begins("back2", 30, 60, begins=30), {"committed_offset_back"}),
@@ -720,6 +840,13 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "asks again after an error": (begins_anew(-1, 60, "p4", committed=20, asks_again=True), set()),
 }
 REPORTED_SENTENCES = {
+    "a partition that another member reads on": "reads1-0, which is assigned to",
+    "was to join again, and does not": "REBALANCE_IN_PROGRESS, and none in the 30.0 s after it",
+    "reads on without commits": "committed offsets of group commits1 6 times, at most 5.00 s apart",
+    "gets each batch three times": "in 16 of 24 Fetch responses with records (16.0 kB of 24.0 kB)",
+    "waits beyond the end": "offset 900 of t-0, 14 times in 13.0 s",
+    "is told two leaders by turns": "in the same leader epoch (5): node 1 (10.0.0.1:9092) names node 1 (2 responses)",
+    "is not told a partition": "lacks t3-1 in 5 responses",
     "is held for a megabyte": "it asks for 1000000 bytes at least, and there were 300 at most",
     "commits by turns with another": "one of them set the offset back from that of the other, by up to 410 records",
     "a broker of another cluster": "4 times (INCONSISTENT_CLUSTER_ID: it is of another cluster)",

@@ -25,12 +25,16 @@ from kafkascope_spark.stories.findings.rules import (
     leader_not_listed,
     log_truncated,
     lost_offsets,
+    member_stops,
+    metadata_contradicts,
     never_answered,
     no_broker_listed,
     old_address,
     paced_fetches,
+    position_beyond_end,
     producer_stopped,
     rebalance_storm,
+    received_again,
     returns_to_offset,
     unassigned_partitions,
     unfit_responses,
@@ -597,3 +601,63 @@ def test_offsets_that_are_looked_up_after_a_higher_commit(
         "lookups": [("orders", 0, *lookup)],
     }
     assert asks_spark(committed_offset_back.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("reader", "last_s", "asked"), [("ci-1", 40, True), ("ci-1", 12, False), ("ci-2", 40, False), ("ci-3", 40, False)]
+)
+def test_a_member_that_fetches_the_partition_of_another(reader: str, last_s: int, asked: bool) -> None:
+    members = [{**each, "client_instance_id": f"ci-{n}"} for n, each in enumerate(of_members([], ["orders-0"]), 1)]
+    reads: dict[str, Rows] = {
+        "generations": [("billing", 2 * SECOND_NS, members), ("billing", SECOND_NS, of_members(["orders-0"], []))],
+        "fetched_places": [("c1", "orders", 0, last_s * SECOND_NS), ("c1", "orders", 9, 90 * SECOND_NS)],
+        "owners": [(reader, ["c1"])],
+    }
+    assert asks_spark(assigned_twice.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("beats", "left_s", "until_s", "asked"),
+    [(8, None, 60, True), (8, None, 30, False), (2, None, 60, False), (8, 20, 60, True), (8, 24, 60, False)],
+)
+def test_a_member_without_heartbeats(beats: int, left_s: int | None, until_s: int, asked: bool) -> None:
+    left = [] if left_s is None else [("c1", "LeaveGroup", 1, left_s * SECOND_NS, left_s * SECOND_NS)]
+    reads: dict[str, Rows] = {
+        "membership_on": [("c1", "Heartbeat", beats, SECOND_NS, 22 * SECOND_NS), *left],
+        "others_on": [("c2", "Fetch", 90, SECOND_NS, until_s * SECOND_NS)],
+        "owners": [("ci-1", ["c1", "c2"])],
+    }
+    assert asks_spark(member_stops.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(("n", "until_s", "asked"), [(6, 60, True), (6, 45, False), (4, 60, False)])
+def test_a_member_without_commits(n: int, until_s: int, asked: bool) -> None:
+    reads: dict[str, Rows] = {
+        "committed_on": [("c1", "OffsetCommit", n, SECOND_NS, 26 * SECOND_NS)],
+        "read_on": [("c2", "Fetch", 90, SECOND_NS, until_s * SECOND_NS)],
+        "owners": [("ci-1", ["c1", "c2"])],
+    }
+    assert asks_spark(member_stops.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("place", "log_end", "asked"),
+    [(("c1", "orders", 0), 499, True), (("c1", "orders", 0), 500, False), (("c2", "orders", 0), 499, False)],
+)
+def test_a_position_beyond_the_end(place: tuple[Any, ...], log_end: int, asked: bool) -> None:
+    reads = {"asked_at": [("c1", "orders", 0, 500)], "ends_at": [(*place, log_end)]}
+    assert asks_spark(position_beyond_end.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(
+    ("second", "asked"), [((9, 1, 90), False), ((8, 1, 90), True), ((5, 4, 90), False), ((8, 1, 80), True)]
+)
+def test_a_partition_that_is_not_in_all_metadata(second: tuple[int, int, int], asked: bool) -> None:
+    reads: dict[str, Rows] = {"named": [("k", "orders", 9, 1, 90), ("k", "orders", *second), ("k2", "orders", 2, 2, 9)]}
+    assert asks_spark(metadata_contradicts.RULE, reads) is asked
+
+
+@pytest.mark.parametrize(("n_records", "asked"), [(150, True), (149, False)])
+def test_records_that_a_connection_gets_again(n_records: int, asked: bool) -> None:
+    reads: dict[str, Rows] = {"repeated": [(100, 199, n_records), (0, 9, 10)]}
+    assert asks_spark(received_again.RULE, reads) is asked

@@ -91,6 +91,20 @@ def test_the_member_that_the_others_waited_for_is_named(
     assert ("Look at what the application of w-3 did" in advised(incident)) is found
 
 
+@pytest.mark.parametrize("end_s", [68, None])
+def test_a_rebalance_that_is_not_over_is_not_told_as_one_that_was(
+    rebalance: MakeRow, client: MakeRow, stall: MakeRow, end_s: int | None
+) -> None:
+    machine = Incidents(0)
+    for row in (stall("consume", 21, 1, 14, end_s, group_id="orders-app"), rebalance(14, end_s), client(21)):
+        machine.take(row)
+    told = [row for row in machine.finish() if isinstance(row, IncidentRow)]
+    (incident,) = batch_of_rows(IncidentRow, told).to_pylist()
+    assert incident["kind"] == "member"
+    assert ("some member had not joined again" in advised(incident)) is (end_s is None)
+    assert ("had stopped reading and joined again" in advised(incident)) is (end_s is not None)
+
+
 @pytest.mark.parametrize(
     ("rows", "found"),
     [

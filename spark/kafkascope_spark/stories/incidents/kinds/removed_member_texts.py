@@ -132,6 +132,13 @@ def why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
 def _join_sooner(failure: Failure, observed: Observed) -> Iterable[Action]:
     """Yields advice where no member was lost, and the others waited for one to join again."""
     slow = waited_for(failure)
+    if any(row.end_ns is None for row in failure.rebalances):
+        yield clients(
+            "No member was lost before, and the rebalance was not over when the capture ended: some member had not "
+            "joined again (kafka-consumer-groups.sh --describe --group GROUP --members --state names those that the "
+            "coordinator knows). Restart it: a member has to send JoinGroup after REBALANCE_IN_PROGRESS."
+        )
+        return
     if slow is None:
         yield clients(
             "No member was lost: the rebalance lasted until its slowest member had stopped reading and joined "
