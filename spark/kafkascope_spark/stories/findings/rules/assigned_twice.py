@@ -1,6 +1,7 @@
 """`assigned_twice`: two members of a group have the same partition, as both are assigned it or one of them reads on."""
 
 from collections import Counter, defaultdict
+from typing import Any
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
@@ -106,7 +107,7 @@ def _is_assigned_twice(tables: Tables) -> bool:
 
 def _is_read_by_another(tables: Tables) -> bool:
     """Whether a member fetched a partition for long that the last generation of its group gives to another one."""
-    latest: dict[str, tuple[int, list[dict[str, object]]]] = {}
+    latest: dict[str, tuple[int, list[Any]]] = {}
     for group_id, end_ns, members in rows_of(tables["generations"], "group_id", "end_ns", "members"):
         if end_ns > latest.get(group_id, (-1, []))[0]:
             latest[group_id] = end_ns, members

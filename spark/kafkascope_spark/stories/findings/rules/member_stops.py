@@ -92,12 +92,13 @@ where l.n_beats >= {limit.USUAL_HEARTBEATS} and l.last.api_name in {literals((*H
     and not (coalesce(k.close_kind, 'open') in ('fin_client', 'rst_client')
         and k.close_ns - l.last.ts_ns < {limit.AT_ONCE_MS}000000L)"""
 
-# One finding per client: it got more records since its last commit than between any two before. Commits by number of
-# records wait for records, and those by time for time: both are compared with the longest wait before.
+# One finding per client: it got more records since its last accepted commit than between any two before. Commits by
+# number of records wait for records, and those by time for time: both are compared with the longest wait before.
 _WITHOUT_COMMITS = f"""
 with steps as (
     select o.client_instance_id, r.request_id, r.ts_ns, r.group_id, r.api_name in {literals(COMMITS)} as is_commit,
-        if(r.api_name = 'Fetch', r.n_records, 0) as n_records
+        if(r.api_name = 'Fetch', r.n_records, 0) as n_records,
+        r.status = 'ok' and coalesce(r.n_errors, 0) = 0 as is_ok
     from requests r join connection_clients c on c.conn_id = r.conn_id
         join owners o on o.client_instance_id = c.client_instance_id
     where r.api_name in {literals(COMMITS)} or (r.api_name = 'Fetch' and r.n_records > 0)
@@ -111,7 +112,7 @@ with steps as (
     window by_time as (partition by client_instance_id order by ts_ns, request_id)
 ), usual as (
     select client_instance_id, count(*) as n_commits, max(pause_ns) as pause_ns, max(n_since) as n_since,
-        max(group_id) as group_id, max_by(struct(ts_ns, request_id, so_far), struct(ts_ns, request_id)) as last
+        max(group_id) as group_id, max_by(struct(ts_ns, request_id, so_far, is_ok), struct(ts_ns, request_id)) as last
     from commits group by client_instance_id
 ), after as (
     select u.client_instance_id, count(*) as n, max(s.so_far) - max(u.last.so_far) as n_records,
@@ -129,7 +130,7 @@ select u.client_instance_id, u.group_id, o.client_id, o.client_ip, o.software_na
 from usual u join after a on a.client_instance_id = u.client_instance_id
     join owners o on o.client_instance_id = u.client_instance_id
     left join left_groups g on g.client_instance_id = u.client_instance_id
-where u.n_commits >= {limit.USUAL_COMMITS} and a.last_ns - u.last.ts_ns >= {limit.STOPPED_MS}000000L
+where u.n_commits >= {limit.USUAL_COMMITS} and u.last.is_ok and a.last_ns - u.last.ts_ns >= {limit.STOPPED_MS}000000L
     and (a.last_ns - u.last.ts_ns) div {limit.STOPPED_TIMES} >= u.pause_ns
     and a.n_records div 2 >= u.n_since and coalesce(g.left_ns, 0) < u.last.ts_ns"""
 
