@@ -90,8 +90,7 @@ RULE = Rule(
     "lag grows while brokers and the network are busy with records that they have sent before.",
     looks_at="Fetch responses on one connection whose records were all in earlier responses on it: at least half of "
     f"those with records for a topic-partition, {limit.ASKED_AGAIN} or more, over {limit.SAME_OFFSET_MS // 1000} s or "
-    "longer. A consumer that does not get on at all is left to same_offset_again, and a group that goes back to "
-    "returns_to_offset.",
+    "longer. A consumer that does not get on at all is left to same_offset_again.",
     advice="Update the consumer's library; see whether its application pauses partitions or seeks back all the time.",
     sources=("KAFKA-7548", "org.apache.kafka.clients.consumer.internals.FetchBuffer"),
     detectors=(
@@ -110,5 +109,5 @@ RULE = Rule(
             advice=_advice,
         ),
     ),
-    unless=("returns_to_offset", "same_offset_again", "unreadable_batches"),
+    unless=("same_offset_again", "unreadable_batches"),
 )
