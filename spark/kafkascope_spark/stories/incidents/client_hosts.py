@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.broker_failures import MOSTLY
 from kafkascope_spark.stories.incidents.client_failures import TOGETHER_NS
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
@@ -84,8 +85,11 @@ def _servers_of_hosts(states: Iterable[BrokerState], hosts: Collection[str]) -> 
 
 def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -> list[Failure]:
     """Returns the failures, where those of one host at all its brokers at the same time are replaced by one failure of
-    that host. failures: those of brokers and paths; states: rows of broker_states."""
-    brokers = brokers_of_hosts(states)
+    that host. A broker to which the host was silent for most of that time counts, too. failures: those of brokers and
+    paths; states: rows of broker_states."""
+    known = list(states)
+    brokers = brokers_of_hosts(known)
+    silent = [row for row in known if row.state == "host_silent"]
     left = dict.fromkeys(failures)
     by_host: dict[str, list[Failure]] = defaultdict(list)
     for failure in left:
@@ -95,12 +99,22 @@ def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -
     for host, of_host in sorted(by_host.items()):
         for group in _at_one_time(failure for failure in of_host if failure in left and _is_cut(failure, host)):
             cut = {row.broker_key for failure in group for row in failure.states if row.host == host}
+            cut |= _mostly_silent_to((row for row in silent if row.host == host), group)
             if len(cut) >= LEAST_BROKERS and cut >= brokers[host]:
                 of_hosts.append(_of_host(host, group))
                 for failure in group:
                     if not without_host(failure, host, failure.states):
                         del left[failure]
     return sorted([*left, *_together(of_hosts)], key=lambda failure: (failure.start_ns, failure.subject))
+
+
+def _mostly_silent_to(silent: Iterable[BrokerState], group: Collection[Failure]) -> set[str]:
+    """Returns the brokers to which a host was silent for most of the time of its failures at other brokers."""
+    since_ns, until_ns = min(f.start_ns for f in group), max(f.affected_to_ns for f in group)
+    lasted: dict[str, int] = defaultdict(int)
+    for row in silent:
+        lasted[row.broker_key] += max(min(row.until_ns, until_ns) - max(row.from_ns, since_ns), 0)
+    return {key for key, ns in lasted.items() if ns >= MOSTLY * (until_ns - since_ns)}
 
 
 def _together(of_hosts: Iterable[Failure]) -> list[Failure]:

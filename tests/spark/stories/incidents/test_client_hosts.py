@@ -90,6 +90,19 @@ def test_a_silent_host_that_sends_again_and_reaches_no_broker_was_unreachable_al
     assert (found[0].start_ns, fault.end_ns) == (int(10.1 * NS), int(22.7 * NS))
 
 
+@pytest.mark.parametrize(("until", "kinds"), [(21.4, ["client_host"]), (12.0, ["client_host", "path", "path"])])
+def test_a_host_that_is_silent_to_its_last_broker_meanwhile_is_the_place(
+    state: MakeState, until: float, kinds: list[str]
+) -> None:
+    """Recorded: nothing reached a client host for 12 s. It acknowledged nothing of two brokers, although it sent to
+    them, and sent nothing to the third one for most of that time. Short of that, two paths may have failed."""
+    rows = grid(
+        state, {(1, 21): ("silent", 8.7, 22.2), (2, 21): ("silent", 8.8, 22.4), (3, 21): ("host_silent", 10, until)}
+    )
+    cut = with_cut_hosts(broker_failures(rows), rows)
+    assert sorted(failure.kind.name for failure in [*unreachable_hosts(rows, cut), *cut]) == kinds
+
+
 def test_hosts_that_fall_silent_and_come_back_together_are_one_failure(state: MakeState) -> None:
     rows = grid(state, {(2, 21): ("host_silent", 10, 25), (3, 22): ("host_silent", 10.4, 25.3)})
     (failure,) = unreachable_hosts(rows)
