@@ -38,7 +38,8 @@ def found(
     )
     rows = spilled_connections({}, {}, {"protocol": HTTP, "server_port": 80})
     tables = {"tcp_events": table, RUNS.replace(".", "__"): runs_of() if runs is None else runs}
-    hosts = hosts_of(folder, (rows, tables))
+    other = spilled_connections({"conn_id": "f" * 16, "last_ns": 2 * SECOND})
+    hosts = hosts_of(folder, (other, {}), (rows, tables))
     out = []
     for row in closed_windows(hosts, uncovered).to_pylist():
         assert row["first_packet"] == row["first_ns"] // 1_000_000
@@ -72,6 +73,11 @@ def test_a_window_that_nothing_opens_is_closed_until_the_end_of_the_connection(
     tmp_path: Path, closed: float, n: int
 ) -> None:
     assert found(tmp_path, (0, SERVER, ZERO, closed)) == [(0, "server", None, closed, closed, None)] * n
+
+
+def test_another_sides_window_that_opens_is_not_this_ones(tmp_path: Path) -> None:
+    events = [(0, SERVER, ZERO, 5), (0, CLIENT, OPEN, 7), (1, SERVER, OPEN, 8)]
+    assert found(tmp_path, *events) == [(0, "server", None, 5, 5, None)]
 
 
 def test_a_window_may_close_again(tmp_path: Path) -> None:
