@@ -72,6 +72,7 @@ def _of_one_time(failures: Iterable[Failure]) -> list[Failure]:
             continue
         last.silences += failure.silences
         last.end_ns = failure.end_ns
+        last.waited_ms = max(last.waited_ms, failure.waited_ms)
     return found
 
 

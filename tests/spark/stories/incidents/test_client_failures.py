@@ -78,6 +78,9 @@ def test_data_that_a_client_did_not_read_waited(silent: MakeRow) -> None:
     (open_one,) = client_failures([silent(21, 5, None, **unread)], [])
     (heartbeat,) = client_failures([silent(21, 5, 20)], [])
     assert [each.waited_ms for each in (over, open_one, heartbeat)] == [13_000, 23_000, 0]
+    later = {"due_kind": "read", "due_ns": 25 * NS, "shown_ns": 45 * NS}
+    (both,) = client_failures([silent(21, 5, 20, **unread), silent(21, 24, 45, **later)], [])
+    assert both.waited_ms == 20_000, "the longest wait of all its pauses"
 
 
 def test_errors_after_a_pause_are_those_of_a_place_that_was_lost() -> None:
