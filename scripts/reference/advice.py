@@ -5,21 +5,13 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 
 from kafkascope_spark.stories.findings.registry import RULES
-from kafkascope_spark.stories.incidents import login_advice, misuse_advice
+from kafkascope_spark.stories.incidents import texts
 from kafkascope_spark.stories.incidents.actions import OWNERS
-from kafkascope_spark.stories.incidents.kinds import (
-    KINDS,
-    given_up_join_texts,
-    old_member_texts,
-    removed_member_texts,
-    session_timeouts,
-    silent_leader_texts,
-    texts,
-    unused_id_texts,
-)
+from kafkascope_spark.stories.incidents.kinds import KINDS
 
 _HEAD = """# Advice
 
@@ -30,17 +22,6 @@ brokers. Settings are named as the client's library names them.
 
 One action for each owner: who operates the brokers, who operates the network, who owns clients.
 """
-_SHARED = {
-    "clients that do not fit a listener": misuse_advice,
-    "clients that a listener does not let in": login_advice,
-    "settings of sessions": session_timeouts,
-    "members that a group removed or waited for": removed_member_texts,
-    "clients that are no longer members": old_member_texts,
-    "members that give up JoinGroup": given_up_join_texts,
-    "group leaders that send no SyncGroup": silent_leader_texts,
-    "member ids that nobody used": unused_id_texts,
-    "what several kinds have in common": texts,
-}
 
 _QUERY = re.compile(r"\s*(select\b|with \w+ as \()", re.IGNORECASE)
 """The beginning of a query, as opposed to advice."""
@@ -57,8 +38,10 @@ def incident_advice() -> Iterator[tuple[str, str, str]]:
     for kind in KINDS:
         module = import_module(f"kafkascope_spark.stories.incidents.kinds.{kind.name}")
         yield from ((kind.name, owner, text) for owner, text in _actions(module))
-    for name, module in _SHARED.items():
-        yield from ((name, owner, text) for owner, text in _actions(module))
+    for one in iter_modules(texts.__path__, f"{texts.__name__}."):
+        if not one.name.endswith("_sentences"):
+            module = import_module(one.name)
+            yield from ((_subject(module), owner, text) for owner, text in _actions(module))
 
 
 def rule_advice() -> Iterator[tuple[str, str]]:
@@ -67,6 +50,11 @@ def rule_advice() -> Iterator[tuple[str, str]]:
         module = import_module(f"kafkascope_spark.stories.findings.rules.{rule.name}")
         listed = [rule.advice, *(text for _, text in _functions(module) if text not in rule.advice)]
         yield from ((rule.name, text) for text in dict.fromkeys(listed))
+
+
+def _subject(module: ModuleType) -> str:
+    """What the texts of a module are about: the first sentence of its docstring, up to a colon."""
+    return re.split(r"[:.](?:\s|$)", " ".join((module.__doc__ or "").split()), maxsplit=1)[0].replace("`", "")
 
 
 def _incidents() -> Iterator[str]:

@@ -188,7 +188,7 @@ def test_a_detector_of_incidents_that_fails_costs_no_other(
 def test_an_incident_that_cannot_be_described_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kafkascope_spark.stories.incidents.incident_rows as module
+    import kafkascope_spark.stories.incidents.rows.incident_rows as module
 
     victim = whole.rows("incidents")[0]
     failing = failing_where(lambda failure, *_: failure.subject == victim["subject"], module.sentence_of)

@@ -14,7 +14,7 @@ from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_spark.stories.findings.rule import Rule
-    from kafkascope_spark.stories.incidents.failure import Kind
+    from kafkascope_spark.stories.incidents.failures.failure import Kind
 
 Name = Annotated[
     str | None,

@@ -20,11 +20,11 @@ from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.flow.machine import Partition
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.groups.table import RebalanceRow
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
-from kafkascope_spark.stories.incidents.listener_use import ListenerUse
-from kafkascope_spark.stories.incidents.lookup_run import LookupRun
-from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.signals.fetched_again import FetchedAgain
+from kafkascope_spark.stories.incidents.signals.listener_use import ListenerUse
+from kafkascope_spark.stories.incidents.signals.lookup_run import LookupRun
+from kafkascope_spark.stories.incidents.signals.silent_client import SilentClient
 from kafkascope_spark.stories.keyed import Keyed, KeyMachine, Origin
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.machine import RecoveryCauses

@@ -15,8 +15,8 @@ from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection
 from kafkascope_spark.stories.clients.identity.instances import instances_of
 from kafkascope_spark.stories.clients.timeline import Event, Timeline
 from kafkascope_spark.stories.event_decoder import Key
-from kafkascope_spark.stories.incidents.listener_use import listener_uses
-from kafkascope_spark.stories.incidents.lookup_run import lookup_runs
+from kafkascope_spark.stories.incidents.signals.listener_use import listener_uses
+from kafkascope_spark.stories.incidents.signals.lookup_run import lookup_runs
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stalls.clients import group_of
 from kafkascope_spark.stories.stalls.stall import StallLimits

@@ -14,8 +14,8 @@ from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
-from kafkascope_spark.stories.incidents.affected_client import affected_client
-from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
+from kafkascope_spark.stories.incidents.signals.affected_client import affected_client
+from kafkascope_spark.stories.incidents.signals.silent_client import silent_client_rows
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 from kafkascope_spark.stories.stalls.calls import Calls

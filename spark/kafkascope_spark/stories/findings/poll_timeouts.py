@@ -15,7 +15,7 @@ from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.stories.findings.wording import client, times
-from kafkascope_spark.stories.incidents.kinds.texts import KIP_800, slow_polls
+from kafkascope_spark.stories.incidents.texts.texts import KIP_800, slow_polls
 from kafkascope_spark.stories.tables import CLIENTS
 
 _EVENT = "conn_id, request_id, ts_ns, group_id"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from kafkascope_analyzer.dataset.tables.event_kinds.flow import CommitSlice, FlowEvent, ProduceSlice
 from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
 from kafkascope_spark.stories.flow.table import PartitionFlow
-from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
+from kafkascope_spark.stories.incidents.signals.fetched_again import FetchedAgain
 from kafkascope_spark.stories.keyed import Origin
 
 

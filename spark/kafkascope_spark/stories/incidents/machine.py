@@ -14,88 +14,96 @@ from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.groups.table import RebalanceRow
-from kafkascope_spark.stories.incidents.advertised_listeners import give_nodes, join_listeners
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.attribution import (
+from kafkascope_spark.stories.incidents.attribution.attribution import (
     AFTER_REBALANCES,
     BESIDE_OTHERS,
     attribute_stalls,
     give_earlier_stalls,
 )
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.client_failures import client_failures
-from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
-from kafkascope_spark.stories.incidents.client_listeners import name_by_client_listeners
-from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, mark_cut_hosts
-from kafkascope_spark.stories.incidents.connecting_hosts import give_connecting_hosts
-from kafkascope_spark.stories.incidents.consequences import Consequences
-from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
-from kafkascope_spark.stories.incidents.controllers import (
+from kafkascope_spark.stories.incidents.attribution.consequences import Consequences
+from kafkascope_spark.stories.incidents.attribution.families import give_further_stalls, with_families
+from kafkascope_spark.stories.incidents.attribution.held_transactions import held_transactions
+from kafkascope_spark.stories.incidents.attribution.hidden_leaders import without_hidden
+from kafkascope_spark.stories.incidents.attribution.recovery_attribution import (
+    attribute_recoveries,
+    failures_by_resource,
+)
+from kafkascope_spark.stories.incidents.attribution.stall_candidates import KnownFailures
+from kafkascope_spark.stories.incidents.brokers.advertised_listeners import give_nodes, join_listeners
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.client_listeners import name_by_client_listeners
+from kafkascope_spark.stories.incidents.brokers.cluster_failures import cluster_failures, mark_cut_hosts
+from kafkascope_spark.stories.incidents.brokers.controlled_shutdown import mark_controlled_shutdowns
+from kafkascope_spark.stories.incidents.brokers.controllers import (
     Listener,
     give_absent_controllers,
     give_controllers,
     join_cut_controllers,
 )
-from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
-from kafkascope_spark.stories.incidents.course.steps import give_courses
-from kafkascope_spark.stories.incidents.dead_addresses import mark_dead_addresses
-from kafkascope_spark.stories.incidents.dead_members import give_dead
-from kafkascope_spark.stories.incidents.died_clients import died_clients
-from kafkascope_spark.stories.incidents.encrypted_hosts import give_encrypted_hosts
-from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_sessions
-from kafkascope_spark.stories.incidents.error_brackets import give_error_brackets
-from kafkascope_spark.stories.incidents.error_messages import give_messages
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.families import give_further_stalls, with_families
-from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
-from kafkascope_spark.stories.incidents.given_member_ids import give_unused_ids
-from kafkascope_spark.stories.incidents.given_up_joins import give_given_up
-from kafkascope_spark.stories.incidents.harm import give_fetched_again
-from kafkascope_spark.stories.incidents.held_members import give_held
-from kafkascope_spark.stories.incidents.held_transactions import held_transactions
-from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
-from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
-from kafkascope_spark.stories.incidents.late_polls import late_polls
-from kafkascope_spark.stories.incidents.late_responses import with_late_responses
-from kafkascope_spark.stories.incidents.late_retries import late_retries
-from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
-from kafkascope_spark.stories.incidents.left_out import left_after_moves, mark_left_out
-from kafkascope_spark.stories.incidents.links import with_links
-from kafkascope_spark.stories.incidents.listener_use import ListenerUse
-from kafkascope_spark.stories.incidents.localization import localize
-from kafkascope_spark.stories.incidents.log_directories import log_directory_failures
-from kafkascope_spark.stories.incidents.lookup_run import LookupRun
-from kafkascope_spark.stories.incidents.lost_flows import join_forgotten, lost_flows
-from kafkascope_spark.stories.incidents.lost_records import give_waiting, lost_records
-from kafkascope_spark.stories.incidents.misconfigured import Listeners
-from kafkascope_spark.stories.incidents.name_servers import name_server_failures
-from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
-from kafkascope_spark.stories.incidents.other_failures import give_places, of_errors, of_rebalances, of_unexplained
-from kafkascope_spark.stories.incidents.other_subscriptions import without_other_subscriptions
-from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
-from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
-from kafkascope_spark.stories.incidents.repeated import with_repeated
-from kafkascope_spark.stories.incidents.requested_partitions import mark_other_partitions
-from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
-from kafkascope_spark.stories.incidents.short_timeouts import mark_short_timeouts
-from kafkascope_spark.stories.incidents.silent_client import SilentClient
-from kafkascope_spark.stories.incidents.silent_leaders import give_silent_leaders
-from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
-from kafkascope_spark.stories.incidents.slow_groups import join_slow_members
-from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
-from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
-from kafkascope_spark.stories.incidents.table import IncidentRow
-from kafkascope_spark.stories.incidents.topics_elsewhere import mark_elsewhere
-from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
-from kafkascope_spark.stories.incidents.unanswered import unanswered_failures
-from kafkascope_spark.stories.incidents.unreleased_instances import give_unreleased
-from kafkascope_spark.stories.incidents.warm_ups import without_warm_ups
-from kafkascope_spark.stories.incidents.zookeeper_session import (
+from kafkascope_spark.stories.incidents.brokers.late_responses import with_late_responses
+from kafkascope_spark.stories.incidents.brokers.links import with_links
+from kafkascope_spark.stories.incidents.brokers.log_directories import log_directory_failures
+from kafkascope_spark.stories.incidents.brokers.restarted_brokers import restarted_brokers
+from kafkascope_spark.stories.incidents.brokers.warm_ups import without_warm_ups
+from kafkascope_spark.stories.incidents.brokers.zookeeper_session import (
     ended_sessions,
     give_roots,
     give_sessions,
     of_lost_sessions,
 )
+from kafkascope_spark.stories.incidents.clients.client_failures import client_failures
+from kafkascope_spark.stories.incidents.clients.died_clients import died_clients
+from kafkascope_spark.stories.incidents.clients.late_polls import late_polls
+from kafkascope_spark.stories.incidents.clients.late_retries import late_retries
+from kafkascope_spark.stories.incidents.clients.left_out import left_after_moves, mark_left_out
+from kafkascope_spark.stories.incidents.clients.misconfigured import Listeners
+from kafkascope_spark.stories.incidents.clients.slow_consumers import slow_consumers
+from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
+from kafkascope_spark.stories.incidents.course.steps import give_courses
+from kafkascope_spark.stories.incidents.errors.ended_sasl_sessions import ended_sasl_sessions
+from kafkascope_spark.stories.incidents.errors.error_messages import give_messages
+from kafkascope_spark.stories.incidents.errors.lost_records import give_waiting, lost_records
+from kafkascope_spark.stories.incidents.errors.other_failures import (
+    give_places,
+    of_errors,
+    of_rebalances,
+    of_unexplained,
+)
+from kafkascope_spark.stories.incidents.errors.other_partitions import mark_other_partitions
+from kafkascope_spark.stories.incidents.errors.recreated_topics import mark_recreated
+from kafkascope_spark.stories.incidents.errors.short_timeouts import mark_short_timeouts
+from kafkascope_spark.stories.incidents.errors.stale_metadata import may_have_moved, moved, of_stale_metadata
+from kafkascope_spark.stories.incidents.errors.topics_elsewhere import mark_elsewhere
+from kafkascope_spark.stories.incidents.errors.unanswered import unanswered_failures
+from kafkascope_spark.stories.incidents.extent.error_brackets import give_error_brackets
+from kafkascope_spark.stories.incidents.extent.localization import localize
+from kafkascope_spark.stories.incidents.extent.repeated import with_repeated
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed, serving_addresses
+from kafkascope_spark.stories.incidents.groups.dead_members import give_dead
+from kafkascope_spark.stories.incidents.groups.given_member_ids import give_unused_ids
+from kafkascope_spark.stories.incidents.groups.given_up_joins import give_given_up
+from kafkascope_spark.stories.incidents.groups.held_members import give_held
+from kafkascope_spark.stories.incidents.groups.other_subscriptions import without_other_subscriptions
+from kafkascope_spark.stories.incidents.groups.silent_leaders import give_silent_leaders
+from kafkascope_spark.stories.incidents.groups.slow_groups import join_slow_members
+from kafkascope_spark.stories.incidents.groups.unreleased_instances import give_unreleased
+from kafkascope_spark.stories.incidents.hosts.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
+from kafkascope_spark.stories.incidents.hosts.connecting_hosts import give_connecting_hosts
+from kafkascope_spark.stories.incidents.hosts.dead_addresses import mark_dead_addresses
+from kafkascope_spark.stories.incidents.hosts.encrypted_hosts import give_encrypted_hosts
+from kafkascope_spark.stories.incidents.hosts.lost_flows import join_forgotten, lost_flows
+from kafkascope_spark.stories.incidents.hosts.name_servers import name_server_failures
+from kafkascope_spark.stories.incidents.hosts.turned_away import turned_away_hosts
+from kafkascope_spark.stories.incidents.packets.leadership import Leader, Leadership
+from kafkascope_spark.stories.incidents.rows.harm import give_fetched_again
+from kafkascope_spark.stories.incidents.rows.incident_rows import incident_id, incident_row
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.signals.fetched_again import FetchedAgain
+from kafkascope_spark.stories.incidents.signals.listener_use import ListenerUse
+from kafkascope_spark.stories.incidents.signals.lookup_run import LookupRun
+from kafkascope_spark.stories.incidents.signals.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.table import Stall

@@ -5,7 +5,7 @@ from importlib import import_module
 from inspect import cleandoc
 
 from kafkascope_spark.stories.incidents import kinds
-from kafkascope_spark.stories.incidents.failure import Kind
+from kafkascope_spark.stories.incidents.failures.failure import Kind
 
 _HEAD = """# Incidents
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.topology_facts import Move
-from kafkascope_spark.stories.incidents.failure import SECOND
+from kafkascope_spark.stories.incidents.failures.failure import SECOND
 from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS

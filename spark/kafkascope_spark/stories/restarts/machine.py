@@ -9,7 +9,7 @@ from kafkascope_analyzer.dataset.broker_releases import release_spans
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.topology_facts import moves_in
-from kafkascope_spark.stories.incidents.families import roots_of
+from kafkascope_spark.stories.incidents.attribution.families import roots_of
 from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.restarts.costs import costs, families_of

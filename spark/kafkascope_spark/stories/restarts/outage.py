@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kafkascope_analyzer.dataset.broker_releases import ReleaseSpan, upgrades
 from kafkascope_analyzer.dataset.topology_facts import Move
 from kafkascope_spark.stories.findings.wording import node
-from kafkascope_spark.stories.incidents.failure import SECOND
+from kafkascope_spark.stories.incidents.failures.failure import SECOND
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
 from kafkascope_spark.stories.incidents.kinds.broker_restarted import BROKER_RESTARTED
 from kafkascope_spark.stories.incidents.table import IncidentRow

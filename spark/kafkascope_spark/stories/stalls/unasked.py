@@ -8,7 +8,7 @@ Its topic-partitions are not known, nor whether records were available in that t
 from collections.abc import Iterator
 
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.incidents.quiet_client import late_fetches
+from kafkascope_spark.stories.incidents.signals.quiet_client import late_fetches
 from kafkascope_spark.stories.stalls.clients import owner_of
 from kafkascope_spark.stories.stalls.stall import StallLimits, Subject, Wait, stalls_of
 from kafkascope_spark.stories.stalls.table import Stall

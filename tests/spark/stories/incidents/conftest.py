@@ -9,9 +9,9 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import column_converters
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import HostKind
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.listener_use import ListenerUse, Outcome
-from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.signals.listener_use import ListenerUse, Outcome
+from kafkascope_spark.stories.incidents.signals.silent_client import SilentClient
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState, StateName
 from kafkascope_spark.stories.stalls.table import Stall, StallKind

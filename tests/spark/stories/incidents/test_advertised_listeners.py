@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from kafkascope_spark.stories.incidents.advertised_listeners import give_nodes, join_listeners
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.brokers.advertised_listeners import give_nodes, join_listeners
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
 from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
 from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
-from kafkascope_spark.stories.incidents.misuse import Misuse
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.signals.misuse import Misuse
 
 from .conftest import NS, MakeRow, MakeState
 

@@ -7,12 +7,12 @@ import pytest
 from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_spark.stories.incidents.actions import brokers, clients, network, one_for_each_owner
-from kafkascope_spark.stories.incidents.controllers import give_absent_controllers
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import actions_of
+from kafkascope_spark.stories.incidents.brokers.controllers import give_absent_controllers
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
 from kafkascope_spark.stories.incidents.kinds.controllers_cut import CONTROLLERS_CUT
-from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.rows.incident_rows import actions_of
 from kafkascope_spark.stories.incidents.table import CourseStep, StepName
 from kafkascope_spark.stories.libraries.java import JAVA
 from kafkascope_spark.stories.libraries.registry import LIBRARIES

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
 from kafkascope_spark.stories.incidents.table import CourseStep, StepName
 
 from .conftest import NS, MakeState

@@ -10,10 +10,10 @@ import pytest
 from tests.spark.stories.incidents.conftest import MakeState
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.broker_processes import Heartbeats, ProcessRestart, broker_processes
-from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.restarted_brokers import restarted_brokers
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.packets.broker_processes import Heartbeats, ProcessRestart, broker_processes
 from kafkascope_spark.stories.servers.table import BrokerState
 
 pytestmark = pytest.mark.spark

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
-from kafkascope_spark.stories.incidents.client_failures import (
+from kafkascope_spark.stories.incidents.clients.client_failures import (
     AFTER_SILENCE,
     APART_NS,
     client_failures,

@@ -5,18 +5,21 @@ from dataclasses import replace
 import pytest
 from tests.spark.stories.incidents.conftest import NS, MakeRow, MakeStall, MakeState
 
-from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
-from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, mark_cut_hosts
-from kafkascope_spark.stories.incidents.contrast import Contrast
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.attribution.recovery_attribution import (
+    attribute_recoveries,
+    failures_by_resource,
+)
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.cluster_failures import cluster_failures, mark_cut_hosts
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.hosts.client_hosts import slow_hosts, unreachable_hosts, with_cut_hosts
+from kafkascope_spark.stories.incidents.hosts.turned_away import turned_away_hosts
 from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
-from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
+from kafkascope_spark.stories.incidents.packets.contrast import Contrast
+from kafkascope_spark.stories.incidents.rows.incident_rows import severity_of
 from kafkascope_spark.stories.servers.table import BrokerState
 
 

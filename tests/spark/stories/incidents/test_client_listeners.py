@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from kafkascope_spark.stories.incidents.client_listeners import name_by_client_listeners
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.brokers.client_listeners import name_by_client_listeners
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_frozen import BROKER_FROZEN
 from kafkascope_spark.stories.incidents.kinds.path import PATH
 

@@ -10,9 +10,9 @@ from tests.analyzer.report.small_dataset import write_table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_spark.stories.incidents.connecting_hosts import Unreached, connection_waits
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.packets.connection_waits import Unreached, connection_waits
 from kafkascope_spark.stories.incidents.table import IncidentRow
 
 from .conftest import NS, MakeStall, MakeState

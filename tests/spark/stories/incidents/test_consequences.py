@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope_spark.stories.incidents.consequences import NEAR_NS, Consequences
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.attribution.consequences import NEAR_NS, Consequences
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow

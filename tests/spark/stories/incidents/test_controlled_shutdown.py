@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from kafkascope_spark.stories.incidents.broker_processes import Heartbeats
-from kafkascope_spark.stories.incidents.controlled_shutdown import HANDOVER_NS, mark_controlled_shutdowns
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.brokers.controlled_shutdown import HANDOVER_NS, mark_controlled_shutdowns
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
+from kafkascope_spark.stories.incidents.packets.broker_processes import Heartbeats
 from kafkascope_spark.stories.recoveries.table import Recovery
 
 from .conftest import NS, MakeRow

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.controllers import Listener, give_controllers, join_cut_controllers
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.controllers import Listener, give_controllers, join_cut_controllers
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
 
 from .conftest import NS, MakeState
 

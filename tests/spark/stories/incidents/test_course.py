@@ -11,17 +11,17 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.topology_facts import Fact
 from kafkascope_spark.stories.incidents.course.losses import Loss
-from kafkascope_spark.stories.incidents.course.replicas import IsrChange, Replicas
 from kafkascope_spark.stories.incidents.course.sightings import How, Packets, RequestPackets, Sighting
 from kafkascope_spark.stories.incidents.course.steps import give_courses, has_course
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds import KINDS
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.permission import PERMISSION
-from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.packets.leadership import Leadership
+from kafkascope_spark.stories.incidents.packets.replicas import IsrChange, Replicas
 from kafkascope_spark.stories.incidents.table import CourseStep, IncidentRow
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, row_of

@@ -3,10 +3,10 @@
 import pytest
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Lookup
-from kafkascope_spark.stories.incidents.dead_addresses import mark_dead_addresses
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.hosts.dead_addresses import mark_dead_addresses
 from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
-from kafkascope_spark.stories.incidents.lookup_run import LookupRun, lookup_runs
+from kafkascope_spark.stories.incidents.signals.lookup_run import LookupRun, lookup_runs
 
 from .conftest import NS, MakeRow, MakeState, row_of
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.dead_members import give_dead
-from kafkascope_spark.stories.incidents.died_clients import died_clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import actions_of
+from kafkascope_spark.stories.incidents.clients.died_clients import died_clients
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.groups.dead_members import give_dead
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.rows.incident_rows import actions_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
 
 from .conftest import NS, MakeStall, row_of
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.died_clients import died_clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.clients.died_clients import died_clients
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.not_reading import NOT_READING
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.rows.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
 from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
 
 from .conftest import MakeState, row_of

@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.encrypted_hosts import give_encrypted_hosts
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import severity_of
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.hosts.encrypted_hosts import give_encrypted_hosts
+from kafkascope_spark.stories.incidents.rows.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
 from kafkascope_spark.stories.servers.table import StateName
 
 from .conftest import NS, MakeStall, MakeState

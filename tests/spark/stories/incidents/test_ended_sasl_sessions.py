@@ -1,6 +1,6 @@
 """Connections that brokers closed at the end of a SASL session (KIP-368)."""
 
-from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_sessions
+from kafkascope_spark.stories.incidents.errors.ended_sasl_sessions import ended_sasl_sessions
 from kafkascope_spark.stories.incidents.kinds.session_ended import SESSION_ENDED
 
 from .conftest import NS, MakeRow

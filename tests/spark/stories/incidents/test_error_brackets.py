@@ -8,12 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_parsers.api_keys import PRODUCE
-from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.error_brackets import give_error_brackets
-from kafkascope_spark.stories.incidents.fault import Fault
-from kafkascope_spark.stories.incidents.log_directories import log_directory_failures
-from kafkascope_spark.stories.incidents.other_failures import of_errors
-from kafkascope_spark.stories.incidents.successes import Before, Wanted
+from kafkascope_spark.stories.incidents.brokers.log_directories import log_directory_failures
+from kafkascope_spark.stories.incidents.errors.other_failures import of_errors
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
+from kafkascope_spark.stories.incidents.extent.error_brackets import give_error_brackets
+from kafkascope_spark.stories.incidents.failures.fault import Fault
+from kafkascope_spark.stories.incidents.packets.successes import Before, Wanted
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 from .conftest import NS, MakeRow

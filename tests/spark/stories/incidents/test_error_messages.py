@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 from kafkascope_spark.stories.incidents.course.sightings import Packets, ReportedError
-from kafkascope_spark.stories.incidents.error_messages import MOST_CHARACTERS, give_messages, quoted
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.errors.error_messages import MOST_CHARACTERS, give_messages, quoted
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_error import BROKER_ERROR
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.machine import Incidents

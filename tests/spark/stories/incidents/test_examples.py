@@ -7,7 +7,7 @@ import pytest
 from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row
 from .test_machine import tell

@@ -1,6 +1,6 @@
 """What is added to a failure when its place failed again."""
 
-from kafkascope_spark.stories.incidents.failure_facts import (
+from kafkascope_spark.stories.incidents.failures.failure_facts import (
     BrokerProcess,
     EndedSession,
     GroupMembers,
@@ -8,9 +8,9 @@ from kafkascope_spark.stories.incidents.failure_facts import (
     SilentLeader,
     add_rows,
 )
-from kafkascope_spark.stories.incidents.latencies import Latencies, Latency
-from kafkascope_spark.stories.incidents.long_polls import HeldRequest
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
+from kafkascope_spark.stories.incidents.packets.latencies import Latencies, Latency
+from kafkascope_spark.stories.incidents.packets.long_polls import HeldRequest
+from kafkascope_spark.stories.incidents.packets.unanswered_requests import UnansweredRequest
 
 from .conftest import NS, row_of
 

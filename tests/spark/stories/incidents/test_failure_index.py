@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterator
 
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure
-from kafkascope_spark.stories.incidents.failure_index import Failures, Key, followed_until_ns, is_of_time
+from kafkascope_spark.stories.incidents.failures.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failures.failure_index import Failures, Key, followed_until_ns, is_of_time
 from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 

@@ -1,10 +1,10 @@
 """The severity of a family is the worst of its incidents."""
 
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.families import give_further_stalls, with_families
+from kafkascope_spark.stories.incidents.attribution.families import give_further_stalls, with_families
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.path import PATH
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 
 from .conftest import MakeStall, row_of

@@ -12,13 +12,13 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.api_keys import JOIN_GROUP, SYNC_GROUP
 from kafkascope_spark.stories.groups.table import GroupMember
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.given_up_joins import BEFORE_NS, LEAST, give_given_up
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.groups.given_up_joins import BEFORE_NS, LEAST, give_given_up
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.packets.unanswered_requests import UnansweredRequest
 from kafkascope_spark.stories.incidents.table import IncidentRow
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 
 from .conftest import NS, MakeRow, row_of
 

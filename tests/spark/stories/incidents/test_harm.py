@@ -3,11 +3,11 @@
 import pytest
 
 from kafkascope_parsers.api_keys import FETCH
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
-from kafkascope_spark.stories.incidents.harm import give_fetched_again, harm_of
-from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.rows.harm import give_fetched_again, harm_of
+from kafkascope_spark.stories.incidents.rows.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.signals.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.table import Harm
 
 from .conftest import NS, MakeRow, MakeStall

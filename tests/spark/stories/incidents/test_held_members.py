@@ -10,11 +10,11 @@ from tests.spark.stories.incidents.advised import advised
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.held_members import give_held
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.groups.held_members import give_held
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
-from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.packets.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.table import IncidentRow
 
 from .conftest import NS, MakeRow, Row

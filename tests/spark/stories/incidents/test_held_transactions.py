@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.held_transactions import held_transactions
-from kafkascope_spark.stories.incidents.incident_rows import actions_of, severity_of
+from kafkascope_spark.stories.incidents.attribution.held_transactions import held_transactions
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.rows.incident_rows import actions_of, severity_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
 from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
 
 from .conftest import NS, row_of

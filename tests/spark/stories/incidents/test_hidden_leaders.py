@@ -1,8 +1,8 @@
 """Stalls at topic-partitions that a broker leads with which no client of the capture talked; made by hand."""
 
 from kafkascope_analyzer.dataset.topology_facts import Fact
-from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
-from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.attribution.hidden_leaders import without_hidden
+from kafkascope_spark.stories.incidents.packets.leadership import Leadership
 from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.table import Stall
 

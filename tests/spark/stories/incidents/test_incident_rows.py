@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import end_ns, ending_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.cluster_down import CLUSTER_DOWN
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
+from kafkascope_spark.stories.incidents.rows.incident_rows import end_ns, ending_of
 
 from .conftest import NS, MakeRow, MakeStall, ns
 

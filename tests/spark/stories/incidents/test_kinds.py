@@ -26,8 +26,7 @@ def test_kinds_are_listed_once_and_are_the_values_of_the_column() -> None:
     assert len(set(INCIDENT_KINDS)) == len(INCIDENT_KINDS)
     assert INCIDENTS.column("client_fault").values == tuple(CLIENT_FAULTS)
     files = {path.stem for path in (ROOT / "spark/kafkascope_spark/stories/incidents/kinds").glob("*.py")}
-    texts = {name for name in files if name.endswith("texts")}
-    assert files - texts == {*INCIDENT_KINDS, "__init__", "session_timeouts"}
+    assert files == {*INCIDENT_KINDS, "__init__"}
 
 
 def test_no_error_and_no_state_shows_two_kinds() -> None:
@@ -59,7 +58,7 @@ PLUG_IN = """\
 '''A disk of a broker that failed.'''
 
 from kafkascope_spark.stories.incidents.actions import brokers
-from kafkascope_spark.stories.incidents.failure import Kind
+from kafkascope_spark.stories.incidents.failures.failure import Kind
 
 DISK_FAILED = Kind(
     "disk_failed",

@@ -8,13 +8,13 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.api_keys import SYNC_GROUP
 from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.failure_facts import SilentLeader
+from kafkascope_spark.stories.incidents.groups.silent_leaders import give_silent_leaders
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
-from kafkascope_spark.stories.incidents.late_leaders import LateSync, SyncRequest, by_generation, late_sync
-from kafkascope_spark.stories.incidents.silent_leaders import give_silent_leaders
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
+from kafkascope_spark.stories.incidents.packets.late_leaders import LateSync, SyncRequest, by_generation, late_sync
+from kafkascope_spark.stories.incidents.packets.unanswered_requests import UnansweredRequest
 
 from .conftest import row_of
 

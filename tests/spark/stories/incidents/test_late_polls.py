@@ -10,8 +10,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.packets.fetch_counts import FetchedBy, fetch_counts
 from kafkascope_spark.stories.incidents.table import IncidentRow
 
 from .conftest import NS, MakeRow, MakeStall

@@ -13,11 +13,11 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.late_responses import with_late_responses
-from kafkascope_spark.stories.incidents.latencies import LATE_NS, Asked, Latencies, Latency, latencies
-from kafkascope_spark.stories.incidents.other_failures import of_unexplained
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.brokers.late_responses import with_late_responses
+from kafkascope_spark.stories.incidents.errors.other_failures import of_unexplained
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.packets.latencies import LATE_NS, Asked, Latencies, Latency, latencies
 
 from .conftest import NS, MakeStall
 
@@ -136,7 +136,7 @@ def test_latencies_are_those_of_the_rows(
     (path,) = tmp_path.glob("*.kscope")
     rows = pq.read_table(path / "requests").to_pylist()
     if is_encrypted:
-        monkeypatch.setattr("kafkascope_spark.stories.incidents.meanwhile.scan", _as_encrypted)
+        monkeypatch.setattr("kafkascope_spark.stories.incidents.packets.meanwhile.scan", _as_encrypted)
     times = sorted(row["ts_ns"] for row in rows)
     from_ns, to_ns = times[len(times) // 4], times[3 * len(times) // 4]
     expected: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.late_retries import late_retries
+from kafkascope_spark.stories.incidents.clients.late_retries import late_retries
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
 
 from .advised import advised
 from .conftest import NS, MakeRow, MakeStall

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy
+from kafkascope_spark.stories.incidents.clients.left_out import LEFT_OUT_MS, left_after_moves, mark_left_out
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.not_fetched import NOT_FETCHED
 from kafkascope_spark.stories.incidents.kinds.slow_consumer import SLOW_CONSUMER
-from kafkascope_spark.stories.incidents.left_out import LEFT_OUT_MS, left_after_moves, mark_left_out
+from kafkascope_spark.stories.incidents.packets.fetch_counts import FetchedBy
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
 
 from .advised import advised
 from .conftest import NS, MakeRow, MakeStall

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from tests.spark.stories.incidents.conftest import MakeState
 
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
-from kafkascope_spark.stories.incidents.links import with_links
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.links import with_links
+from kafkascope_spark.stories.incidents.packets.latencies import Asked, Latencies, Latency
 from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS

@@ -8,13 +8,13 @@ import pytest
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_spark.stories.incidents import meanwhile as meanwhile_module
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts
-from kafkascope_spark.stories.incidents.contrast import MOST, Contrast, Question, contrasts
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.localization import localize
-from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.extent.localization import localize
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.hosts.client_hosts import unreachable_hosts
+from kafkascope_spark.stories.incidents.packets import meanwhile as meanwhile_module
+from kafkascope_spark.stories.incidents.packets.contrast import MOST, Contrast, Question, contrasts
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
 from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS, MakeState

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from kafkascope_spark.stories.incidents.actions import Action
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
-from kafkascope_spark.stories.incidents.login_advice import (
+from kafkascope_spark.stories.incidents.signals.misuse import Misuse
+from kafkascope_spark.stories.incidents.texts.login_advice import (
     before_login,
     credentials,
     left_login,
@@ -17,8 +19,6 @@ from kafkascope_spark.stories.incidents.login_advice import (
     refused_at_times,
     session_refused,
 )
-from kafkascope_spark.stories.incidents.misuse import Misuse
-from kafkascope_spark.stories.incidents.observed import Observed
 
 from .conftest import MakeRow
 

@@ -1,9 +1,9 @@
 """Name servers that do not answer: what the capture shows of each host's questions, and the incident of it."""
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Lookup
-from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.lookup_run import LookupRun, lookup_runs
-from kafkascope_spark.stories.incidents.name_servers import name_server_failures
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
+from kafkascope_spark.stories.incidents.hosts.name_servers import name_server_failures
+from kafkascope_spark.stories.incidents.signals.lookup_run import LookupRun, lookup_runs
 
 S = 1_000_000_000
 NS = "10.0.0.53"

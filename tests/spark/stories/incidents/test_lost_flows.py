@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from tests.spark.stories.incidents.conftest import NS, MakeStall, MakeState
 
-from kafkascope_spark.stories.incidents.attribution import attribute_stalls
-from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts
-from kafkascope_spark.stories.incidents.lost_flows import join_forgotten, lost_flows
-from kafkascope_spark.stories.incidents.sentences import sentence_of
-from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
+from kafkascope_spark.stories.incidents.attribution.attribution import attribute_stalls
+from kafkascope_spark.stories.incidents.attribution.stall_candidates import KnownFailures
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
+from kafkascope_spark.stories.incidents.hosts.client_hosts import unreachable_hosts
+from kafkascope_spark.stories.incidents.hosts.lost_flows import join_forgotten, lost_flows
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
 from kafkascope_spark.stories.servers.table import BrokerState
 
 PIECES = Path(__file__).parents[4] / "fixtures" / "captures" / "pieces"

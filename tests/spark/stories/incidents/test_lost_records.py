@@ -7,7 +7,7 @@ import pytest
 from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
-from kafkascope_spark.stories.incidents.lost_records import give_waiting, lost_records
+from kafkascope_spark.stories.incidents.errors.lost_records import give_waiting, lost_records
 
 NS = 1_000_000_000
 

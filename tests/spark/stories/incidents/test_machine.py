@@ -9,18 +9,18 @@ from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.incident_rows import actions_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds import KINDS
 from kafkascope_spark.stories.incidents.kinds.client_died import CLIENT_DIED
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.stale_broker import STALE_BROKER
 from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
-from kafkascope_spark.stories.incidents.leadership import Leader
-from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.machine import Incidents
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
+from kafkascope_spark.stories.incidents.packets.leadership import Leader
+from kafkascope_spark.stories.incidents.rows.incident_rows import actions_of
+from kafkascope_spark.stories.incidents.rows.sentences import how_known, sentence_of
+from kafkascope_spark.stories.incidents.signals.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import LeaderReport
 from kafkascope_spark.stories.servers.table import BrokerState

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
-from kafkascope_spark.stories.incidents import meanwhile
-from kafkascope_spark.stories.incidents.meanwhile import within
+from kafkascope_spark.stories.incidents.packets import meanwhile
+from kafkascope_spark.stories.incidents.packets.meanwhile import within
 
 TIMES = st.integers(0, 60)
 ROWS = pa.table({"ts_ns": pa.array(range(61), pa.int64())})

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import actions_of, severity_of
+from kafkascope_spark.stories.incidents.errors.other_failures import of_errors
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.groups.unreleased_instances import give_unreleased
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.other_failures import of_errors
-from kafkascope_spark.stories.incidents.sentences import sentence_of
-from kafkascope_spark.stories.incidents.unreleased_instances import give_unreleased
+from kafkascope_spark.stories.incidents.rows.incident_rows import actions_of, severity_of
+from kafkascope_spark.stories.incidents.rows.sentences import sentence_of
 
 from .conftest import NS
 

@@ -9,31 +9,31 @@ import pytest
 from kafkascope_parsers.api_keys import HEARTBEAT, OFFSET_COMMIT
 from kafkascope_spark.stories.groups.table import DepartedMember, GroupMember, RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.failure_facts import SilentLeader
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.failure_facts import SilentLeader
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
 from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
-from kafkascope_spark.stories.incidents.kinds.given_up_join_texts import did_not_wait_for_others, wait_longer
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
-from kafkascope_spark.stories.incidents.kinds.old_member_texts import join_anew, lost_places
-from kafkascope_spark.stories.incidents.kinds.removed_member_texts import (
+from kafkascope_spark.stories.incidents.packets.unanswered_requests import UnansweredRequest
+from kafkascope_spark.stories.incidents.packets.unused_member_ids import JoinRequest
+from kafkascope_spark.stories.incidents.texts.given_up_join_texts import did_not_wait_for_others, wait_longer
+from kafkascope_spark.stories.incidents.texts.old_member_texts import join_anew, lost_places
+from kafkascope_spark.stories.incidents.texts.removed_member_texts import (
     removed,
     waited_for,
     waited_for_dead,
     why_members_went,
 )
-from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
+from kafkascope_spark.stories.incidents.texts.session_timeouts import (
     BROKER_SESSIONS,
     rounded_up,
     session_of_broker,
     session_of_client,
 )
-from kafkascope_spark.stories.incidents.kinds.silent_leader_texts import waits_for_leader, wake_leader
-from kafkascope_spark.stories.incidents.kinds.unused_id_texts import use_ids, waits_for_id
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
-from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest
+from kafkascope_spark.stories.incidents.texts.silent_leader_texts import waits_for_leader, wake_leader
+from kafkascope_spark.stories.incidents.texts.unused_id_texts import use_ids, waits_for_id
 
 from .conftest import NS, MakeRow, row_of
 

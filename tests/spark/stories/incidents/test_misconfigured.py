@@ -13,11 +13,11 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
-from kafkascope_spark.stories.incidents.fault import Fault
-from kafkascope_spark.stories.incidents.listener_use import ListenerUse, listener_uses, with_logins
-from kafkascope_spark.stories.incidents.misconfigured import Listeners
-from kafkascope_spark.stories.incidents.misuse_advice import what_fits
-from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.clients.misconfigured import Listeners
+from kafkascope_spark.stories.incidents.failures.fault import Fault
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.signals.listener_use import ListenerUse, listener_uses, with_logins
+from kafkascope_spark.stories.incidents.texts.misuse_advice import what_fits
 from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, MakeRow, MakeStall, Row

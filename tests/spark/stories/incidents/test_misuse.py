@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from kafkascope_spark.stories.incidents.misuse import ENCRYPTED, Misuse, clients_of, place_of, was_accepted_before
+from kafkascope_spark.stories.incidents.signals.misuse import (
+    ENCRYPTED,
+    Misuse,
+    clients_of,
+    place_of,
+    was_accepted_before,
+)
 from kafkascope_spark.stories.model import TlsGivenUp
 
 from .conftest import NS, MakeRow

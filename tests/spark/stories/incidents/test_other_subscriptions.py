@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from kafkascope_spark.stories.groups.table import RebalanceRow
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.groups.other_subscriptions import without_other_subscriptions
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
-from kafkascope_spark.stories.incidents.other_subscriptions import without_other_subscriptions
-from kafkascope_spark.stories.incidents.times import Times
 
 from .conftest import NS, MakeRow, MakeStall
 

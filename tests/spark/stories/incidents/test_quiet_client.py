@@ -7,7 +7,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics, Silence
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.incidents.quiet_client import late_fetches, quiet_times
+from kafkascope_spark.stories.incidents.signals.quiet_client import late_fetches, quiet_times
 from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, row_of

@@ -8,13 +8,13 @@ from tests.spark.stories.incidents.conftest import NS, MakeRow
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.topology_facts import Fact
-from kafkascope_spark.stories.incidents.deleted_topics import Deletion
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.errors.recreated_topics import mark_recreated
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.missing_partition import MISSING_PARTITION
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
-from kafkascope_spark.stories.incidents.leadership import NO_TOPIC_ID, Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
-from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
+from kafkascope_spark.stories.incidents.packets.deleted_topics import Deletion
+from kafkascope_spark.stories.incidents.packets.leadership import NO_TOPIC_ID, Leadership
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 

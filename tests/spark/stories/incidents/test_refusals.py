@@ -2,10 +2,10 @@
 
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
 from kafkascope_spark.stories.incidents.actions import brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, advise, refusal_kind
 
 from .conftest import NS, MakeRow
 

@@ -8,8 +8,8 @@ from tests.spark.stories.incidents.advised import advised
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.kinds.coordinator_loading import LOADING
-from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.packets.latencies import Asked, Latencies, Latency
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
 

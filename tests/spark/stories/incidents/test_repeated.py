@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.extent.repeated import APART_NS, SHORT_NS, with_repeated
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
-from kafkascope_spark.stories.incidents.repeated import APART_NS, SHORT_NS, with_repeated
 from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS, MakeStall, MakeState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkascope_spark.stories.incidents.course.replicas import IsrChange, Replicas
+from kafkascope_spark.stories.incidents.packets.replicas import IsrChange, Replicas
 
 
 def change(at: int, *isr: int, name: str = "orders-0") -> IsrChange:

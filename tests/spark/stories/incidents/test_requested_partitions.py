@@ -4,11 +4,12 @@ from collections.abc import Collection
 
 import pytest
 
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.errors.other_partitions import mark_other_partitions
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.other_partition import OTHER_PARTITION
 from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
-from kafkascope_spark.stories.incidents.requested_partitions import Named, mark_other_partitions, named_partitions
+from kafkascope_spark.stories.incidents.packets.requested_partitions import Named, named_partitions
 
 from .conftest import NS, MakeRow
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.errors.short_timeouts import mark_short_timeouts
+from kafkascope_spark.stories.incidents.failures.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.request_refused import REQUEST_REFUSED
 from kafkascope_spark.stories.incidents.kinds.too_few_replicas import TOO_FEW_REPLICAS
-from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
-from kafkascope_spark.stories.incidents.short_timeouts import mark_short_timeouts
+from kafkascope_spark.stories.incidents.packets.latencies import Asked, Latencies, Latency
 
 from .conftest import NS, MakeRow
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.incidents.silence_moments import AtMoment, at_moment
+from kafkascope_spark.stories.incidents.signals.silence_moments import AtMoment, at_moment
 from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, row_of

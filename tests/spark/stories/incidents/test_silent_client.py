@@ -10,7 +10,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
-from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
+from kafkascope_spark.stories.incidents.signals.silent_client import silent_client_rows
 from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, MakeRow, Row

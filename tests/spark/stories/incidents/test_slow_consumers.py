@@ -7,12 +7,12 @@ import pytest
 from tests.spark.stories.incidents.conftest import NS, MakeRow, MakeStall, row_of
 
 from kafkascope_spark.stories.groups.table import DepartedMember, GroupMember, RebalanceRow
-from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.clients.late_polls import late_polls
+from kafkascope_spark.stories.incidents.clients.slow_consumers import slow_consumers
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.groups.slow_groups import join_slow_members
 from kafkascope_spark.stories.incidents.kinds.not_fetched import NOT_FETCHED
-from kafkascope_spark.stories.incidents.late_polls import late_polls
-from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
-from kafkascope_spark.stories.incidents.slow_groups import join_slow_members
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.signals.affected_client import AffectedClient
 
 MakeRebalance = Callable[..., RebalanceRow]
 TIMEOUT = "consumer poll timeout has expired."

@@ -16,9 +16,9 @@ from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_analyzer.dataset.topology_facts import REPORTED, Fact, Served
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.errors.stale_metadata import may_have_moved, moved
 from kafkascope_spark.stories.incidents.machine import Incidents
-from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved
+from kafkascope_spark.stories.incidents.packets.leadership import Leadership
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
 

@@ -5,12 +5,15 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_spark.stories.incidents.actions import clients
-from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.failure_facts import BrokerProcess, EndedSession
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.failure_facts import BrokerProcess, EndedSession
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
-from kafkascope_spark.stories.incidents.kinds.texts import (
+from kafkascope_spark.stories.incidents.packets.broker_processes import ProcessRestart
+from kafkascope_spark.stories.incidents.table import CourseStep, StepName
+from kafkascope_spark.stories.incidents.texts.texts import (
     lacked_replicas_ns,
     late_by,
     lost_flows,
@@ -23,9 +26,6 @@ from kafkascope_spark.stories.incidents.kinds.texts import (
     sooner_fenced,
     why_moved,
 )
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.table import CourseStep, StepName
-from kafkascope_spark.stories.incidents.times import Times
 
 from .conftest import NS, MakeRow, MakeState, row_of
 

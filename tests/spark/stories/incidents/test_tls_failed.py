@@ -14,14 +14,14 @@ from scripts.stories_in_process import write_stories_in_process
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.read.key_logs import key_log_places
-from kafkascope_spark.stories.incidents.fault import Fault
-from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.clients.misconfigured import Listeners
+from kafkascope_spark.stories.incidents.failures.fault import Fault
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
-from kafkascope_spark.stories.incidents.listener_use import TLS, ListenerUse, Outcome
-from kafkascope_spark.stories.incidents.misconfigured import Listeners
-from kafkascope_spark.stories.incidents.misuse_advice import what_fits
-from kafkascope_spark.stories.incidents.misuse_sentences import misuse_sentence
-from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.rows.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.signals.listener_use import TLS, ListenerUse, Outcome
+from kafkascope_spark.stories.incidents.texts.misuse_advice import what_fits
+from kafkascope_spark.stories.incidents.texts.misuse_sentences import misuse_sentence
 from kafkascope_spark.stories.model import TlsGivenUp
 from kafkascope_spark.stories.tls_words import ADVICE, WHY, what_to_change, why
 

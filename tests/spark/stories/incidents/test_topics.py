@@ -3,7 +3,7 @@
 import pytest
 
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of, topic_of
+from kafkascope_spark.stories.incidents.failures.topics import is_of_group, partitions_of, topic_of
 from kafkascope_spark.stories.recoveries.table import Recovery
 
 from .conftest import row_of

@@ -3,12 +3,12 @@
 import pytest
 from tests.spark.stories.incidents.conftest import NS, MakeRow
 
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import actions_of
+from kafkascope_spark.stories.incidents.errors.topics_elsewhere import mark_elsewhere
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.other_clusters import clusters_of_topics
-from kafkascope_spark.stories.incidents.topics_elsewhere import mark_elsewhere
+from kafkascope_spark.stories.incidents.packets.other_clusters import clusters_of_topics
+from kafkascope_spark.stories.incidents.rows.incident_rows import actions_of
 
 
 @pytest.mark.parametrize(

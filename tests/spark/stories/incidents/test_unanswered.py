@@ -14,13 +14,13 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
-from kafkascope_spark.stories.incidents.latencies import Latencies, Latency
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.unanswered import unanswered_failures
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
+from kafkascope_spark.stories.incidents.errors.unanswered import unanswered_failures
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.packets.latencies import Latencies, Latency
+from kafkascope_spark.stories.incidents.packets.unanswered_requests import UnansweredRequest, unanswered_requests
+from kafkascope_spark.stories.incidents.rows.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.stalls.table import Stall
 
 from .conftest import NS, MakeStall

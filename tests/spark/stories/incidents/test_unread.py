@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import ClosedWindow
-from kafkascope_spark.stories.incidents.unread import unread_times
+from kafkascope_spark.stories.incidents.signals.unread import unread_times
 from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, row_of

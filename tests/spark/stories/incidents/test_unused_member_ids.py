@@ -9,13 +9,13 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_spark.stories.groups.table import GroupMember
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.given_member_ids import give_unused_ids
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.groups.given_member_ids import give_unused_ids
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.packets.unused_member_ids import JoinRequest
 from kafkascope_spark.stories.incidents.table import IncidentRow
-from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest
 
 from .advised import advised
 from .conftest import NS, MakeRow, row_of

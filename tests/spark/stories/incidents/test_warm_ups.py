@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
-from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
-from kafkascope_spark.stories.incidents.warm_ups import without_warm_ups
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.restarted_brokers import restarted_brokers
+from kafkascope_spark.stories.incidents.brokers.warm_ups import without_warm_ups
+from kafkascope_spark.stories.incidents.packets.broker_processes import ProcessRestart
 
 from .conftest import NS, MakeState
 

@@ -17,12 +17,12 @@ from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.brokers.zookeeper_session import ended_sessions, give_sessions, of_lost_sessions
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
 from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
-from kafkascope_spark.stories.incidents.zookeeper_session import ended_sessions, give_sessions, of_lost_sessions
 from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, ns

@@ -13,8 +13,8 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
-from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.brokers.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
 from kafkascope_spark.stories.keyed import Keyed, Origin
 from kafkascope_spark.stories.servers.machine import Server
 from kafkascope_spark.stories.servers.table import BrokerState

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkascope_analyzer.report.model.findings import severity_order
 from kafkascope_analyzer.report.model.incidents.load import Facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import ERROR, WARNING
-from kafkascope_spark.stories.incidents.families import roots_of
+from kafkascope_spark.stories.incidents.attribution.families import roots_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.stalls.table import Stall
 

@@ -14,7 +14,7 @@ from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Fa
 from kafkascope_spark.stories.findings.silent_members import MISSING_MEMBERS
 from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.stories.findings.wording import client, counted, duration, times
-from kafkascope_spark.stories.incidents.kinds.texts import now, slow_polls
+from kafkascope_spark.stories.incidents.texts.texts import now, slow_polls
 from kafkascope_spark.stories.settings import setting
 
 MOVED = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")

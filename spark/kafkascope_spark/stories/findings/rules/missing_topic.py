@@ -7,7 +7,7 @@ from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.sql import SEEN, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, times
-from kafkascope_spark.stories.incidents.kinds.texts import INVALID_NAME
+from kafkascope_spark.stories.incidents.texts.texts import INVALID_NAME
 from kafkascope_spark.stories.tables import INCIDENTS, RECOVERIES
 
 MOVED = ("stale_broker", "stale_client", "leader_move")

@@ -11,7 +11,7 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rul
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import client, duration, times
-from kafkascope_spark.stories.incidents.observed import address
+from kafkascope_spark.stories.incidents.failures.observed import address
 from kafkascope_spark.stories.settings import setting, settings
 
 QUOTAS = {

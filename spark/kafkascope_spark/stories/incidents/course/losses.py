@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.topology_facts import RAFT_LOG
-from kafkascope_spark.stories.incidents.controlled_shutdown import HANDOVER_NS
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.failure_index import followed_until_ns
-from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.brokers.controlled_shutdown import HANDOVER_NS
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.failure_index import followed_until_ns
+from kafkascope_spark.stories.incidents.packets.leadership import Leadership
 from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS
 
 

@@ -23,22 +23,22 @@ from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, JOIN_GROUP, METADATA, PRODUCE, SYNC_GROUP
-from kafkascope_spark.stories.incidents.broker_processes import BrokerProcesses, broker_processes
-from kafkascope_spark.stories.incidents.connecting_hosts import Unreached, connection_waits
-from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
-from kafkascope_spark.stories.incidents.course.replicas import Replicas
-from kafkascope_spark.stories.incidents.deleted_topics import Deletions, deletions_in
-from kafkascope_spark.stories.incidents.fetch_counts import FetchedBy, fetch_counts
-from kafkascope_spark.stories.incidents.late_leaders import SyncRequest
-from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
-from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
-from kafkascope_spark.stories.incidents.meanwhile import within
-from kafkascope_spark.stories.incidents.other_clusters import clusters_of_topics
-from kafkascope_spark.stories.incidents.requested_partitions import Named, named_partitions
-from kafkascope_spark.stories.incidents.successes import Before, last_successes
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
-from kafkascope_spark.stories.incidents.unused_member_ids import JoinRequest
+from kafkascope_spark.stories.incidents.packets.broker_processes import BrokerProcesses, broker_processes
+from kafkascope_spark.stories.incidents.packets.connection_waits import Unreached, connection_waits
+from kafkascope_spark.stories.incidents.packets.contrast import Contrast, Question, contrasts
+from kafkascope_spark.stories.incidents.packets.deleted_topics import Deletions, deletions_in
+from kafkascope_spark.stories.incidents.packets.fetch_counts import FetchedBy, fetch_counts
+from kafkascope_spark.stories.incidents.packets.late_leaders import SyncRequest
+from kafkascope_spark.stories.incidents.packets.latencies import Asked, Latencies, latencies
+from kafkascope_spark.stories.incidents.packets.long_polls import HeldRequest, held_requests
+from kafkascope_spark.stories.incidents.packets.meanwhile import within
+from kafkascope_spark.stories.incidents.packets.other_clusters import clusters_of_topics
+from kafkascope_spark.stories.incidents.packets.replicas import Replicas
+from kafkascope_spark.stories.incidents.packets.requested_partitions import Named, named_partitions
+from kafkascope_spark.stories.incidents.packets.successes import Before, last_successes
+from kafkascope_spark.stories.incidents.packets.unanswered_requests import UnansweredRequest, unanswered_requests
+from kafkascope_spark.stories.incidents.packets.unused_member_ids import JoinRequest
 
 R = TypeVar("R", bound=Row)
 How = Literal["followed", "named", "served"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.topology_facts import Fact
 from kafkascope_spark.stories.findings.wording import client, counted
-from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.course.losses import (
     COORDINATED,
     begin_ns,
@@ -15,11 +14,12 @@ from kafkascope_spark.stories.incidents.course.losses import (
     lost_leaders,
     until_ns,
 )
-from kafkascope_spark.stories.incidents.course.replicas import IsrChange, Replicas
 from kafkascope_spark.stories.incidents.course.sightings import Packets, RequestPackets, Sighting
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.fault import Fault
-from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.extent.brackets import fault_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.fault import Fault
+from kafkascope_spark.stories.incidents.packets.leadership import Leadership
+from kafkascope_spark.stories.incidents.packets.replicas import IsrChange, Replicas
 from kafkascope_spark.stories.incidents.table import STEPS, CourseStep, StepName
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from importlib import import_module
 
-from kafkascope_spark.stories.incidents.failure import Kind
+from kafkascope_spark.stories.incidents.failures.failure import Kind
 from kafkascope_spark.stories.incidents.kind_names import INCIDENT_KINDS
 
 

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.incidents.kinds.coordinator_loading import COORDINATOR_LOADING, LOADING, still_loading
-from kafkascope_spark.stories.incidents.kinds.texts import (
+from kafkascope_spark.stories.incidents.texts.texts import (
     BY_STATES,
     lower,
     named,
@@ -22,8 +24,6 @@ from kafkascope_spark.stories.incidents.kinds.texts import (
     sooner_fenced,
     under_replicated,
 )
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:

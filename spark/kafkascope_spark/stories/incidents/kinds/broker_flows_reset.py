@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted
 from kafkascope_spark.stories.incidents.actions import Action, brokers, network
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, faster, lost_flows
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_STATES, faster, lost_flows
 
 
 def _sentence(failure: Failure, times: Times) -> str:

@@ -9,8 +9,10 @@ by other brokers that answered the same hosts meanwhile.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import (
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import (
     BY_STATES,
     faster,
     hosts_waiting,
@@ -19,8 +21,6 @@ from kafkascope_spark.stories.incidents.kinds.texts import (
     sooner,
     sooner_fenced,
 )
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:

@@ -8,8 +8,10 @@ with the failure of the switch in front of it. Proved by other brokers that answ
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import (
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import (
     BY_STATES,
     faster,
     hosts_waiting,
@@ -17,8 +19,6 @@ from kafkascope_spark.stories.incidents.kinds.texts import (
     sooner,
     sooner_fenced,
 )
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:

@@ -12,18 +12,18 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.signals.silence_moments import DueKind
+from kafkascope_spark.stories.incidents.signals.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.texts.misuse_advice import what_fits
+from kafkascope_spark.stories.incidents.texts.misuse_sentences import misuse_sentence
+from kafkascope_spark.stories.incidents.texts.session_timeouts import (
     BROKER_SESSIONS,
     session_of_broker,
     session_of_client,
 )
-from kafkascope_spark.stories.incidents.misuse_advice import what_fits
-from kafkascope_spark.stories.incidents.misuse_sentences import misuse_sentence
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.silence_moments import DueKind
-from kafkascope_spark.stories.incidents.silent_client import SilentClient
-from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.settings import settings
 
 

@@ -7,10 +7,10 @@ Looks at the same states as controller_down, where the connections end. Could be
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds.controller_down import controller_sentence
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
-from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.texts.texts import BY_STATES
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:

@@ -13,12 +13,12 @@ from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.incidents.kinds.coordinator_loading import COORDINATOR_LOADING, is_loading
 from kafkascope_spark.stories.incidents.kinds.no_coordinator import NO_COORDINATOR, is_without_coordinator
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS, why_moved
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS, MOST_COMMANDS, why_moved
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.resources import PRODUCER_IDS
 

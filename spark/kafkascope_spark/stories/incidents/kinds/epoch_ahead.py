@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind, is_stuck
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, resources
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import SECOND, Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS, resources
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 _BESIDE = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})

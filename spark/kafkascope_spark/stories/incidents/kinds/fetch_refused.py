@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, advise, refusal_kind
 from kafkascope_spark.stories.settings import settings
 
 

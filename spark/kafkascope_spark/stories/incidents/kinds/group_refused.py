@@ -8,10 +8,10 @@ request. Could be confused with a member that was removed (member), which can jo
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.kinds.texts import now
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.incidents.texts.texts import now
 from kafkascope_spark.stories.settings import setting
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.incidents.kinds.no_leader import NO_LEADER, is_without_leader
 from kafkascope_spark.stories.incidents.kinds.no_listener import NO_LISTENER, is_without_listener
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS, lower, resources, why_moved
 
 
 def _sentence(failure: Failure, times: Times) -> str:

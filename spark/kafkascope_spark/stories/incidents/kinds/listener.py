@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import SECURED, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.observed import NO_SERVER, Observed, address
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import NO_SERVER, Observed, address
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.settings import setting
 
 

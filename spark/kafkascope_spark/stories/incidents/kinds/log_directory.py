@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, named, under_replicated
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS, named, under_replicated
 
 STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 

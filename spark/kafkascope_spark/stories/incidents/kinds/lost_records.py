@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import SECOND, Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.settings import settings
 

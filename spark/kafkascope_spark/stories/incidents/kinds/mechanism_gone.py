@@ -9,11 +9,11 @@ the others, most often since a restart.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.misuse_advice import what_fits
-from kafkascope_spark.stories.incidents.misuse_sentences import misuse_sentence
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.misuse_advice import what_fits
+from kafkascope_spark.stories.incidents.texts.misuse_sentences import misuse_sentence
 
 
 def _sentence(failure: Failure, times: Times) -> str:

@@ -11,20 +11,20 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.given_up_join_texts import did_not_wait_for_others, wait_longer
-from kafkascope_spark.stories.incidents.kinds.old_member_texts import join_anew, lost_places
-from kafkascope_spark.stories.incidents.kinds.removed_member_texts import (
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.given_up_join_texts import did_not_wait_for_others, wait_longer
+from kafkascope_spark.stories.incidents.texts.old_member_texts import join_anew, lost_places
+from kafkascope_spark.stories.incidents.texts.removed_member_texts import (
     removed,
     waited_for,
     waited_for_dead,
     why_members_went,
 )
-from kafkascope_spark.stories.incidents.kinds.silent_leader_texts import waits_for_leader, wake_leader
-from kafkascope_spark.stories.incidents.kinds.texts import named
-from kafkascope_spark.stories.incidents.kinds.unused_id_texts import use_ids, waits_for_id
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.texts.silent_leader_texts import waits_for_leader, wake_leader
+from kafkascope_spark.stories.incidents.texts.texts import named
+from kafkascope_spark.stories.incidents.texts.unused_id_texts import use_ids, waits_for_id
 from kafkascope_spark.stories.settings import settings
 
 

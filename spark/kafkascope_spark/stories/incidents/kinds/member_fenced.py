@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import FENCED_INSTANCE
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.actions import Action, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:

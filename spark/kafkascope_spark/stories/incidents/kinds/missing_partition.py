@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from kafkascope_parsers.api_keys import METADATA
 from kafkascope_spark.stories.findings.wording import counted, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.topics import partitions_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.failures.topics import partitions_of
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS
 
 
 def lacking(failure: Failure) -> list[int]:

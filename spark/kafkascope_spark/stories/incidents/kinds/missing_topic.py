@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, INVALID_NAME, MOST_COMMANDS, named
-from kafkascope_spark.stories.incidents.observed import Observed, names_of
-from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed, names_of
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.failures.topics import is_of_group, partitions_of
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS, INVALID_NAME, MOST_COMMANDS, named
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 RECORDS_GONE = "its records are gone, and committed offsets of groups do not fit the new topic"

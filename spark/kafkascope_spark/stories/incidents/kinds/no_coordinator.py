@@ -12,10 +12,10 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.wording import counted, listed
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, resources
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS, resources
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 _OF_GROUPS = "__consumer_offsets", "offsets.topic.replication.factor"

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
-from kafkascope_spark.stories.incidents.topics import partitions_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.topics import partitions_of
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, refusal_kind
 from kafkascope_spark.stories.settings import setting
 
 

@@ -10,8 +10,10 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, network
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import (
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import (
     BY_STATES,
     ENDED_STATES,
     LINK_COUNTERS,
@@ -20,8 +22,6 @@ from kafkascope_spark.stories.incidents.kinds.texts import (
     faster,
     lower,
 )
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:

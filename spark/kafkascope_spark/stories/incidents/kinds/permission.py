@@ -13,11 +13,11 @@ from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.topics import topic_of
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.failures.topics import topic_of
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS, MOST_COMMANDS
 from kafkascope_spark.stories.recoveries.table import Recovery
 
 _OPERATION = {

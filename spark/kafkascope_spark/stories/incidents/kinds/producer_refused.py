@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import EPOCH_OVER
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, advise, refusal_kind
 
 _EXPIRY = "producer.id.expiration.ms (default 86400000; transactional.id.expiration.ms before Kafka 3.4)"
 _NEW_EPOCH = clients(

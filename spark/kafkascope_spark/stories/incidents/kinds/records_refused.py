@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
 from kafkascope_spark.stories.incidents.kinds.fetch_refused import FETCH_ERRORS, FETCH_REFUSED
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, advise, refusal_kind
 from kafkascope_spark.stories.settings import settings
 
 _AGAIN = clients("The records that were refused are not in the log: write them again when that is fixed.")

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
 from kafkascope_spark.stories.incidents.kinds.missing_topic import RECORDS_GONE, is_about_id, which_partitions
-from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_ERRORS
 
 
 def _sentence(failure: Failure, times: Times) -> str:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.incidents.actions import brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, advise, refusal_kind
 
 _LIBRARY = clients("This is a fault of the library: upgrade it, or report it to its maintainers with these packets.")
 

@@ -9,9 +9,9 @@ in-sync replicas before and after.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.texts.refusals import Refusal, refusal_kind
 
 _UNDERLYING = "Underlying error"
 """Begin of the message of a leader that could not reach the transaction's coordinator (KIP-890)."""

@@ -11,11 +11,11 @@ from operator import attrgetter
 
 from kafkascope_spark.stories.findings.wording import client, counted, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import faster, named
-from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.packets.unanswered_requests import UnansweredRequest
+from kafkascope_spark.stories.incidents.texts.texts import faster, named
 
 
 def _sentence(failure: Failure, times: Times) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import WAITS_FOR
 from kafkascope_spark.stories.findings.wording import counted, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_TIMES
-from kafkascope_spark.stories.incidents.observed import Observed, names_of
-from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.failures.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failures.observed import Observed, names_of
+from kafkascope_spark.stories.incidents.failures.times import Times
+from kafkascope_spark.stories.incidents.texts.texts import BY_TIMES
 
 _ENCRYPTED = "no packet shows why, and responses are encrypted: errors and leader moves are not known"
 _SEVERAL = 2

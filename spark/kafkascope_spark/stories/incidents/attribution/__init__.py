@@ -1,0 +1,1 @@
+"""What belongs to a failure: stalls, recoveries, rebalances, starts, transactions and other failures."""

@@ -1,0 +1,1 @@
+"""Detectors of failures of brokers, controllers and the paths to them."""

@@ -1,0 +1,1 @@
+"""Detectors of failures of clients."""

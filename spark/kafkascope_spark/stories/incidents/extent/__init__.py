@@ -1,0 +1,1 @@
+"""Where a failure was, and from when to when."""

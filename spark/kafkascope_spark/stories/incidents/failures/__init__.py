@@ -1,0 +1,1 @@
+"""`Failure`, from which an incident is made, and what is known about one."""

@@ -1,0 +1,1 @@
+"""Detectors of failures of consumer groups, and what held their rebalances up."""

@@ -1,0 +1,1 @@
+"""Sentences and advice that several kinds of incidents have in common."""
