@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters
 from kafkascope_spark.stories.incidents.course.sightings import Packets
-from kafkascope_spark.stories.incidents.machine import INCIDENT_DETECTOR, Incidents
+from kafkascope_spark.stories.incidents.detectors import INCIDENT_DETECTOR
+from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.packets.leadership import Leadership
 from kafkascope_spark.stories.restarts.machine import Restarts
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
