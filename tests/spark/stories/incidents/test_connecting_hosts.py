@@ -11,6 +11,9 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.failures.failure import Failure
+from kafkascope_spark.stories.incidents.hosts.connecting_hosts import give_connecting_hosts
+from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.packets.connection_waits import Unreached, connection_waits
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -52,6 +55,23 @@ def test_a_host_waits_from_an_unanswered_syn_until_anything_serves_it(
     asked = [Unreached("10.0.0.21", "10.0.0.1:9092", 10 * NS, 20 * NS)]
     assert connection_waits(Dataset.open(tmp_path), asked) == [int(waited_s * NS)]
     assert connection_waits(None, asked) == [0]
+
+
+@pytest.mark.parametrize(("waited_s", "hosts"), [(4.0, frozenset({"10.0.0.21"})), (0.9, frozenset())])
+def test_a_host_waited_if_its_longest_wait_counts_as_a_stall(
+    state: MakeState, waited_s: float, hosts: frozenset[str]
+) -> None:
+    failure = Failure(PATH, "10.0.0.21 to node 1", 10 * NS, 20 * NS)
+    failure.states = [state(1, 21, "silent", 10, 20), state(1, 31, "silent", 10, 20, "broker")]
+    asked: list[Unreached] = []
+
+    def ask(questions: Sequence[Unreached]) -> list[int]:
+        asked.extend(questions)
+        return [int(waited_s * NS)] * len(questions)
+
+    give_connecting_hosts([failure], ask, 1000)
+    assert asked == [Unreached("10.0.0.21", "10.0.0.1:9092", 10 * NS, 20 * NS)]
+    assert (failure.connecting_hosts, failure.waited_ms) == (hosts, int(waited_s * 1000) if hosts else 0)
 
 
 class Waits(Packets):
