@@ -203,10 +203,9 @@ _FAMILIES = (
         "Incidents that go on.",
         ("cluster", "kind", "severity", "subject"),
         ("incidents",),
-        "select cluster, kind, severity, coalesce(subject, '') as subject, at_s, count(*) filter (start_ns <= at_s "
-        "* 1e9 "
-        "and (end_ns is null or end_ns >= (at_s - {step}) * 1e9)) as n from ({steps}) cross join incidents "
-        "group by all order by cluster, kind, severity, subject, at_s",
+        "select cluster, kind, severity, coalesce(subject, '') as subject, at_s, count(*) filter (start_ns <= at_s * "
+        "1e9 and (end_ns is null or end_ns >= (at_s - {step}) * 1e9)) as n from ({steps}) cross join incidents group "
+        "by all order by cluster, kind, severity, subject, at_s",
     ),
 )
 

@@ -641,11 +641,21 @@ def test_a_member_without_commits(n: int, until_s: int, asked: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "log_end", "asked"),
-    [(("c1", "orders", 0), 499, True), (("c1", "orders", 0), 500, False), (("c2", "orders", 0), 499, False)],
+    ("place", "log_end", "conn_id", "asked"),
+    [
+        (("c1", "orders", 0), 499, "c1", True),
+        (("c1", "orders", 0), 500, "c1", False),
+        (("c2", "orders", 0), 499, "c1", False),
+        (("c1", "orders", 0), 499, "c2", False),
+    ],
+    ids=["beyond", "at the end", "on another connection", "of a replica"],
 )
-def test_a_position_beyond_the_end(place: tuple[Any, ...], log_end: int, asked: bool) -> None:
-    reads = {"asked_at": [("c1", "orders", 0, 500)], "ends_at": [(*place, log_end)]}
+def test_a_position_beyond_the_end(place: tuple[Any, ...], log_end: int, conn_id: str, asked: bool) -> None:
+    reads: dict[str, Rows] = {
+        "asked_at": [("c1", "orders", 0, 500)],
+        "ends_at": [(*place, log_end)],
+        "consumers": [("ci-1", [conn_id])],
+    }
     assert asks_spark(position_beyond_end.RULE, reads) is asked
 
 

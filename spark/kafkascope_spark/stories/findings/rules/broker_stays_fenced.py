@@ -61,8 +61,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"Broker {f.broker_id} ({f.client_ip}) stayed fenced for {duration(f.last_ns - f.first_ns)} from "
         f"{f.begin(f.first_ns)} on: controllers answered its heartbeat {times(f.n)}, and did not let it serve clients. "
-        "The "
-        f"offset of the metadata log that it had read {moved}{others}"
+        f"The offset of the metadata log that it had read {moved}{others}"
     )
 
 
@@ -86,8 +85,7 @@ RULE = Rule(
     meaning="A broker that has registered with the active controller is fenced until it has read the metadata log and "
     "recovered its own logs (KRaft): it leads nothing, and no client is told of it.",
     looks_at=f"BrokerHeartbeat answered as fenced, {limit.FENCED_BEATS} times or more for {limit.FENCED_S} s or "
-    "longer, "
-    "until the capture ends; brokers that shut down are left out.",
+    "longer, until the capture ends; brokers that shut down are left out.",
     advice=f"{_STANDS} {_READS}",
     sources=("KIP-631", "org.apache.kafka.controller.BrokerHeartbeatManager"),
     detectors=(

@@ -211,13 +211,11 @@ def _consequence(f: Facts) -> str:
     if "Fetch" in f.apis:
         return (
             f"After {after} the coordinator takes it out of the group and gives its partitions to others; what it "
-            "reads "
-            "after that may be read twice, and its commits are refused. The capture does not show why it stopped"
+            "reads after that may be read twice, and its commits are refused. The capture does not show why it stopped"
         )
     return (
         f"After {after} the coordinator takes it out of the group: it reads nothing any more. The capture does not "
-        "show "
-        "why it stopped"
+        "show why it stopped"
     )
 
 
@@ -242,9 +240,8 @@ def _advice(f: Facts) -> str:
 def _advice_of_commits(f: Facts) -> str:
     return (
         f"See in the log of {client(f.client_id, f.client_ip)} why it commits no more: an exception ended the thread "
-        "or "
-        "timer that commits, a commit whose response never reached the application blocks the next, or the application "
-        "marks no record as processed. The brokers refuse nothing here. Before a restart expect "
+        "or timer that commits, a commit whose response never reached the application blocks the next, or the "
+        "application marks no record as processed. The brokers refuse nothing here. Before a restart expect "
         f"{counted(f.n_records, 'record')} to be processed again."
     )
 

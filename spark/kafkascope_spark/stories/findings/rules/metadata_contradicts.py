@@ -157,8 +157,7 @@ def _sentence_of_missing(f: Facts) -> str:
         f"Metadata of {_nodes(w['tellers'])} lacks {listed(f.places)} in {counted(w['n'], 'response')} from "
         f"{f.begin(f.first_ns)} to {f.at(f.last_ns)}, without an error, although it was named before, and "
         f"{node(w['namer']['node_id'], w['namer']['server'])} names it at {f.at(w['named_ns'])}. A client that "
-        "believes "
-        f"these responses ({whom}) neither writes to it nor reads from it"
+        f"believes these responses ({whom}) neither writes to it nor reads from it"
     )
 
 
@@ -180,9 +179,9 @@ def _advice_on_leaders(f: Facts) -> str:
 def _advice_on_missing(f: Facts) -> str:
     return (
         f"Compare what each broker says (kafka-topics.sh --describe --topic {f.topic} with each as "
-        "--bootstrap-server): "
-        f"{_nodes(f.worst['tellers'])} did not have the whole topic. See its log for the controller's updates, and "
-        "restart it if it stays behind; clients get the partitions back with their next Metadata."
+        f"--bootstrap-server): {_nodes(f.worst['tellers'])} did not have the whole topic. See its log for the "
+        "controller's updates, and restart it if it stays behind; clients get the partitions back with their next "
+        "Metadata."
     )
 
 
@@ -194,8 +193,7 @@ RULE = Rule(
     "the wrong broker again and again, or leave out partitions, and no request for Metadata fails.",
     looks_at="Metadata responses that name different leaders of a partition in the same leader epoch, by turns "
     f"({limit.CONTRADICTIONS} changes or more); and responses that lack a partition ({limit.CONTRADICTIONS} or more, "
-    "for "
-    f"{limit.SAME_OFFSET_MS // 1000} s or longer) which was named before and is named after the first of them. "
+    f"for {limit.SAME_OFFSET_MS // 1000} s or longer) which was named before and is named after the first of them. "
     f"{limit.TOPIC_MISSING_MS // 1000} s are allowed for brokers to learn of a change.",
     advice="Look at the brokers that return the wrong Metadata, and not at the clients; restart or update them.",
     sources=("KIP-320", "KIP-101", "org.apache.kafka.clients.Metadata"),

@@ -31,9 +31,8 @@ def _sentence(f: Facts) -> str:
     answered = f"{f.n_answered} were answered" if f.n_answered else "nobody answered"
     return (
         f"{counted(len(f.candidates), 'controller')} ({listed(f.candidates)}) asked for votes {times(f.n)} from "
-        f"{f.begin(f.first_ns)} to {f.at(f.last_ns)}, {answered}, and none was elected: there is no active "
-        "controller, so "
-        "no leader moves, no topic is made, and no broker can register"
+        f"{f.begin(f.first_ns)} to {f.at(f.last_ns)}, {answered}, and none was elected: there is no active controller, "
+        "so no leader moves, no topic is made, and no broker can register"
     )
 
 
@@ -42,19 +41,15 @@ RULE = Rule(
     title="No controller is elected",
     severity="error",
     meaning="The controllers of KRaft elect one of them as the leader of the metadata log. Without it brokers go on "
-    "with "
-    "what they know: no partition gets another leader, nobody joins, nothing is created.",
+    "with what they know: no partition gets another leader, nobody joins, nothing is created.",
     looks_at=f"Vote, {limit.VOTES} times or more for {limit.WITHOUT_LEADER_S} s or longer, with none of "
     f"{', '.join(_LED)} "
     "that succeeded at these controllers since.",
     advice="See the log of each controller: why it rejects the others (an older log, another cluster id, other "
-    "voters), "
-    "or does not hear of them. All have to name the same voters (controller.quorum.voters, or the voters of the "
-    "metadata "
-    "log with kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT describe --status), to reach each other at "
-    "these "
-    "addresses, and more than half of them have to be up. Do not format a controller anew while it may be the one with "
-    "the longest log: what only it has is lost.",
+    "voters), or does not hear of them. All have to name the same voters (controller.quorum.voters, or the voters of "
+    "the metadata log with kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT describe --status), to reach "
+    "each other at these addresses, and more than half of them have to be up. Do not format a controller anew while "
+    "it may be the one with the longest log: what only it has is lost.",
     sources=("KIP-595", "KIP-996", "org.apache.kafka.raft.KafkaRaftClient"),
     detectors=(
         Detector(

@@ -5,16 +5,26 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.candidates import Candidates, Tables
-from kafkascope_spark.stories.findings.conditions import all_of, at_least, count, largest, smallest
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, with_client
+from kafkascope_spark.stories.findings.conditions import (
+    all_of,
+    at_least,
+    count,
+    largest,
+    longer_than,
+    none_of,
+    smallest,
+)
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, node, times
+from kafkascope_spark.stories.tables import CLIENTS
 
 _PLACE = ("conn_id", "topic", "partition")
 _ASKED = Where(PARTITIONS, api_key=api_keys.FETCH, direction="request", partition_offset=at_least(1))
 _ANSWERED = Where(PARTITIONS, api_key=api_keys.FETCH, direction="response", error_code=0, high_watermark=at_least(0))
+_CONSUMERS = Where(CLIENTS, conn_ids=longer_than(0), kind=none_of("broker"))
 _OFFSET, _END = largest("partition_offset"), largest("high_watermark")
 _IS_LONG = largest("ts_ns") - smallest("ts_ns") >= limit.SAME_OFFSET_MS * 1_000_000
 _BY_PLACE = ", ".join(_PLACE)
@@ -65,8 +75,9 @@ select *, if(log_end > first_end, 'error', 'warning') as severity from by_client
 
 
 def _some_are_beyond(tables: Tables) -> bool:
-    """Whether the highest offset that was asked for on a connection is beyond each end of the log in its responses."""
-    asked, ends = tables["asked_at"], tables["ends_at"]
+    """Whether the highest offset that a client asked for on a connection is beyond each end of the log in its
+    responses. Replicas always ask for offsets beyond the high watermark."""
+    asked, ends = with_client(tables["asked_at"], tables["consumers"]), tables["ends_at"]
     rows = asked.join(ends, list(_PLACE), join_type="inner", use_threads=False)
     return bool(pc.any(pc.greater(rows[str(_OFFSET)], rows[str(_END)])).as_py())
 
@@ -119,9 +130,15 @@ RULE = Rule(
                 "ends_at": Groups(
                     _ANSWERED, per=_PLACE, having=all_of(_END >= 0, count() >= limit.ASKED_AGAIN, _IS_LONG)
                 ),
+                "consumers": _CONSUMERS,
             },
             candidates=Candidates(
-                {"asked_at": (*_PLACE, str(_OFFSET)), "ends_at": (*_PLACE, str(_END))}, _some_are_beyond
+                {
+                    "asked_at": (*_PLACE, str(_OFFSET)),
+                    "ends_at": (*_PLACE, str(_END)),
+                    "consumers": ("client_instance_id", "conn_ids"),
+                },
+                _some_are_beyond,
             ),
             query=_QUERY,
             subject=lambda f: f.place,

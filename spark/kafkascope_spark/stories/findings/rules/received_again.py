@@ -74,11 +74,10 @@ def _sentence(f: Facts) -> str:
 def _advice(f: Facts) -> str:
     return (
         f"Update the library of {client(f.client_id, f.client_ip)}: consumers that pause and resume partitions "
-        "(frameworks "
-        "with back-pressure do that for each few records) threw away what they had fetched before Kafka 2.4 "
-        "(KAFKA-7548), and fetch it again. If the application seeks back after errors, let it pause between attempts. "
-        "A smaller fetch size (max.partition.fetch.bytes) makes the loss smaller until then. Brokers and network carry "
-        "the records several times, and are not the cause."
+        "(frameworks with back-pressure do that for each few records) threw away what they had fetched before Kafka "
+        "2.4 (KAFKA-7548), and fetch it again. If the application seeks back after errors, let it pause between "
+        "attempts. A smaller fetch size (max.partition.fetch.bytes) makes the loss smaller until then. Brokers and "
+        "network carry the records several times, and are not the cause."
     )
 
 

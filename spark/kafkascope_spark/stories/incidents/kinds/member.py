@@ -117,8 +117,7 @@ def _poll_less_long(failure: Failure, observed: Observed) -> Action:
 
 _RESTARTED = clients(
     "Nothing is to be done where it was restarted on purpose: that is what group.instance.id is for. Its partitions "
-    "wait "
-    "for as long as the restart takes; nobody else reads them before its session is over."
+    "wait for as long as the restart takes; nobody else reads them before its session is over."
 )
 
 
