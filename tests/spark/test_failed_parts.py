@@ -174,7 +174,7 @@ def test_a_group_that_fails_costs_no_other(
 def test_a_detector_of_incidents_that_fails_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch, detector: str
 ) -> None:
-    import kafkascope_spark.stories.incidents.machine as module
+    import kafkascope_spark.stories.incidents.detection as module
 
     monkeypatch.setattr(module, detector, failing_where(lambda *_: True, getattr(module, detector)))
     stories = job()
