@@ -34,7 +34,7 @@ DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
-	@echo 'make slow     tests that take long: Spark, commands and ingests from end to end, recipes of the documentation, kills'
+	@echo 'make slow     tests that take long: Spark, commands and ingests from end to end, a wheel, kills'
 	@echo 'make lab      what make slow shows on a small scale: with a Spark cluster, S3 in Spark, large captures, more jobs'
 	@echo 'make checked  the kernels with every index checked'
 	@echo 'make screens  first screens of reported situations; vectors, scores, hostile: with what SHARED=$(SHARED) has'
@@ -53,7 +53,7 @@ test: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST)
 
 # What takes long, a second of processor time for a test or more: all that starts Spark, commands and several
-# ingests from end to end, the README's recipes, every number of every table at its limits through all
+# ingests from end to end, every number of every table at its limits through all
 # queries, secrets through the stories, workers that fail, kills and Ctrl-C.
 slow: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST) -m "(slow or spark) and not lab"

@@ -2,7 +2,7 @@
 into a fresh environment, and the home is empty at first. What a recipe names (captures, datasets, ids) is there, and
 programs that need rights, other hosts or a network stand for themselves.
 
-All of them are checked for commands and options that exist; running them all takes a minute (slow).
+All of them are checked for commands and options that exist; running them takes minutes (make lab).
 """
 
 import os
@@ -313,15 +313,9 @@ def test_the_program_is_that_of_the_wheel(here: Path, newcomer: Path) -> None:
 RUNNING = [recipe for recipe in recipes() if recipe.why_not is None]
 
 
-def pages_that_run() -> list[Any]:
-    """The pages with recipes that run. Each analyzes captures of its own, half a minute long: those of the README run
-    with `make slow`, all others with `make lab`."""
-    pages = sorted({recipe.page for recipe in RUNNING})
-    return [pytest.param(page, marks=() if page == "README.md" else pytest.mark.lab) for page in pages]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("page", pages_that_run())
+@pytest.mark.lab  # each page analyzes captures of its own, for half a minute or more
+@pytest.mark.parametrize("page", sorted({recipe.page for recipe in RUNNING}))
 def test_the_recipes_of_a_page_run_in_their_order(page: str, here: Path) -> None:
     for recipe in RUNNING:
         if recipe.page == page:

@@ -101,7 +101,7 @@ def test_where_something_failed_the_doubt_is_the_second_sentence(
 @pytest.mark.slow
 def test_who_started_in_vain_was_not_served(calm_with: Callable[..., Path], small: ModuleType) -> None:
     place = calm_with(READ)
-    moved = small.incident_rows("")["incidents"][-1] | {"root_incident_id": None, "severity": "info"}
+    moved = small.incident_rows("")["incidents"][-1] | {"root_incident_id": None, "severity": "info", "longest_ms": 0}
     small.write_table(place, small.TABLES["incidents"], [moved])
     assert report_model(Dataset.open(place)).incidents.routine_text.endswith(" Everybody was served within 1 s.")
     start = {"startup_id": "g1:1", "client_instance_id": "g1", "outcome": "failed", "failed_step": "join_group"}

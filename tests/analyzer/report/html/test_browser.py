@@ -37,8 +37,8 @@ def test_opens_and_answers_what_failed_who_stalled_and_for_how_long(opened, real
     assert output[0].startswith(
         "order-api-5 fetch from clicks-leader60-0 (group billing-leader29) and 5 more 00:16.602 04:28:51.179 5.11 s"
     )
-    second = "order-api-2 produce to clicks-leader60-4 and 1 more 00:12.852 04:28:47.429 3.85 s ✓ over"
-    assert output[1].startswith(second)
+    second = "svc-b-6 fetch from clicks-leader60-2 (group search-indexer-leader66) and 3 more"
+    assert output[1].startswith(f"{second} 00:12.705 04:28:47.283 3.85 s ✓ over")
     body = incident.first.inner_text()
     assert "What to do, operator of the brokers: Look at the log of node 3 (10.77.0.13:9092)" in body
     commands = page.locator(".commands").inner_text()

@@ -681,15 +681,17 @@ def gets_again(n: int, *, times: int = 3) -> dict[str, Any]:
     return {"clients": [{**ONE, "conn_ids": ["c1"]}], "connections": [{"conn_id": "c1"}], "partitions": rows}
 
 
-def is_told(topic: str, *responses: dict[int, int], every_s: int = 3) -> dict[str, Any]:
-    """A client that gets these Metadata responses: the leader of each partition
-    (https://github.com/redpanda-data/redpanda/pull/31668, https://github.com/kafka4beam/wolff/pull/98)."""
+def is_told(topic: str, *responses: dict[int, int], every_s: int = 3, refused: int = 0) -> dict[str, Any]:
+    """A client that gets these Metadata responses, the leader of each partition, and whose Produce for the first one is
+    refused so often (https://github.com/redpanda-data/redpanda/pull/31668, https://github.com/kafka4beam/wolff/pull/98)."""
     own = {"conn_id": "c1", "cluster": "k", "topic": topic, "api_key": 3, "direction": "response", "leader_epoch": 5}
     rows = [
         {**own, "request_id": f"c1-{i}", "ts_ns": (2 + every_s * i) * S, "partition": partition, "leader_id": leader}
         for i, leaders in enumerate(responses)
         for partition, leader in leaders.items()
     ]
+    produce = {**own, "api_key": 0, "partition": 0, "error_code": 6}
+    rows += [{**produce, "request_id": f"c1-p{i}", "ts_ns": (3 + every_s * i) * S} for i in range(refused)]
     return {"clients": [{**ONE, "conn_ids": ["c1"]}], "connections": [{"conn_id": "c1"}], "partitions": rows}
 
 
@@ -749,7 +751,8 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "gets each batch three times": (gets_again(8), {"received_again"}),
     "gets a few batches three times": (gets_again(4), set()),
     "gets each batch once": (gets_again(20, times=1), set()),
-    "is told two leaders by turns": (is_told("t1", *[{0: 1}, {0: 2}] * 2), {"metadata_contradicts"}),
+    "is told two leaders by turns": (is_told("t1", *[{0: 1}, {0: 2}] * 2, refused=3), {"metadata_contradicts"}),
+    "is told leaders by turns that all serve": (is_told("t6", *[{0: 1}, {0: 2}] * 2), set()),
     "is told another leader": (is_told("t2", *[{0: 1}] * 4, *[{0: 2}] * 4), set()),
     "is not told a partition": (
         is_told("t3", {0: 1, 1: 2}, *[{0: 1}] * 5, {0: 1, 1: 2}),

@@ -14,15 +14,17 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, listed, node, times
 
-_NAMED = Where(PARTITIONS, api_key=api_keys.METADATA, direction="response", partition=at_least(0), topic=NOT_NULL)
-_WITH_LEADER = _NAMED.and_where(leader_id=at_least(0), leader_epoch=at_least(0))
-_LOWEST, _HIGHEST = smallest("leader_id"), largest("leader_id")
-_FIRST, _LAST = smallest("ts_ns"), largest("ts_ns")
 NOT_LEADER = 6
 """Error code of Fetch and Produce: NOT_LEADER_OR_FOLLOWER."""
+_NAMED = Where(PARTITIONS, api_key=api_keys.METADATA, direction="response", partition=at_least(0), topic=NOT_NULL)
+_WITH_LEADER = _NAMED.and_where(leader_id=at_least(0), leader_epoch=at_least(0))
+_REFUSALS = Where(PARTITIONS, api_key=(api_keys.FETCH, api_keys.PRODUCE), direction="response", error_code=NOT_LEADER)
+_LOWEST, _HIGHEST = smallest("leader_id"), largest("leader_id")
+_FIRST, _LAST = smallest("ts_ns"), largest("ts_ns")
 _TELLER = "struct(o.server, o.node_id)"
 # One finding per topic. In a leader epoch a partition has one leader. A topic that is created again begins again with
-# epoch 0, and so changes once.
+# epoch 0, and so changes once. Servers of which each may serve every partition (WarpStream's agents) name leaders by
+# turns and refuse nothing: what nobody refused is no finding.
 _TWO_LEADERS = f"""
 with named as (
     select p.request_id, p.conn_id, p.cluster, p.topic, p.partition, p.leader_epoch, p.leader_id, p.ts_ns,
@@ -49,15 +51,12 @@ with named as (
 ), by_place as (
     select * from changing join told using (cluster, topic, partition, leader_epoch)
 ), refused as (
-    select p.cluster, p.topic, p.partition, count(*) as n_refused from partitions p left semi join by_place b
+    select p.cluster, p.topic, p.partition, count(*) as n_refused from refusals p left semi join by_place b
         on b.cluster = p.cluster and b.topic = p.topic and b.partition = p.partition
             and p.ts_ns between b.first_ns and b.last_ns
-    where p.error_code = {NOT_LEADER} and p.direction = 'response'
-        and p.api_key in ({api_keys.FETCH}, {api_keys.PRODUCE})
     group by p.cluster, p.topic, p.partition
 ), with_refused as (
-    select b.*, coalesce(r.n_refused, 0) as n_refused from by_place b
-        left join refused r on r.cluster = b.cluster and r.topic = b.topic and r.partition = b.partition
+    select * from by_place join refused using (cluster, topic, partition)
 )
 select topic, sum(n) as n, count(*) as n_places, sum(n_refused) as n_refused, min(first_ns) as first_ns,
     max(last_ns) as last_ns, max_by(struct(*), struct(n_changes, -first_ns, -cast(partition as bigint))) as worst,
@@ -131,11 +130,7 @@ def _nodes(tellers: Iterable[Any]) -> str:
 def _sentence_of_leaders(f: Facts) -> str:
     w = f.worst
     more = f", likewise for {counted(f.n_places - 1, 'more partition')}" if f.n_places > 1 else ""
-    refused = (
-        f" Brokers refused requests for it {times(f.n_refused)} meanwhile (NOT_LEADER_OR_FOLLOWER)."
-        if f.n_refused
-        else ""
-    )
+    refused = f" Brokers refused requests for it {times(f.n_refused)} meanwhile (NOT_LEADER_OR_FOLLOWER)."
     said = [
         f"{node(each['teller']['node_id'], each['teller']['server'])} names node {each['leader_id']} "
         f"({counted(-each['minus_n'], 'response')})"
@@ -143,10 +138,9 @@ def _sentence_of_leaders(f: Facts) -> str:
     ]
     return (
         f"Metadata names different leaders of {f.topic}-{w['partition']} in the same leader epoch "
-        f"({w['leader_epoch']}): "
-        f"{listed(said)}, from {f.begin(w['first_ns'])} to {f.at(w['last_ns'])}, and changes {times(w['n_changes'])} "
-        f"between them{more}.{refused} A partition has one leader in an epoch, so that some of these responses are "
-        "wrong"
+        f"({w['leader_epoch']}): {listed(said)}, from {f.begin(w['first_ns'])} to {f.at(w['last_ns'])}, and changes "
+        f"{times(w['n_changes'])} between them{more}.{refused} A partition has one leader in an epoch, so that some of "
+        "these responses are wrong"
     )
 
 
@@ -192,9 +186,10 @@ RULE = Rule(
     meaning="Clients believe what Metadata says. If servers say different things about the same topic, clients go to "
     "the wrong broker again and again, or leave out partitions, and no request for Metadata fails.",
     looks_at="Metadata responses that name different leaders of a partition in the same leader epoch, by turns "
-    f"({limit.CONTRADICTIONS} changes or more); and responses that lack a partition ({limit.CONTRADICTIONS} or more, "
-    f"for {limit.SAME_OFFSET_MS // 1000} s or longer) which was named before and is named after the first of them. "
-    f"{limit.TOPIC_MISSING_MS // 1000} s are allowed for brokers to learn of a change.",
+    f"({limit.CONTRADICTIONS} changes or more), while brokers refuse requests for it; and responses that lack a "
+    f"partition ({limit.CONTRADICTIONS} or more, for {limit.SAME_OFFSET_MS // 1000} s or longer) which was named "
+    f"before and is named after the first of them. {limit.TOPIC_MISSING_MS // 1000} s are allowed for brokers to learn "
+    "of a change.",
     advice="Look at the brokers that return the wrong Metadata, and not at the clients; restart or update them.",
     sources=("KIP-320", "KIP-101", "org.apache.kafka.clients.Metadata"),
     detectors=(
@@ -202,7 +197,8 @@ RULE = Rule(
             reads={
                 "of_two_leaders": Groups(
                     _WITH_LEADER, per=("cluster", "topic", "partition", "leader_epoch"), having=_HIGHEST - _LOWEST >= 1
-                )
+                ),
+                "refusals": _REFUSALS,
             },
             query=_TWO_LEADERS,
             subject=fact("topic"),
