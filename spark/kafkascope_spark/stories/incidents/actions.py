@@ -41,4 +41,9 @@ def one_for_each_owner(parts: Iterable[Action]) -> Iterator[Action]:
         if part.text:
             texts.setdefault((part.owner, part.who), []).append(part.text)
     for (owner, who), listed in texts.items():
-        yield Action(owner, who, " ".join(listed))
+        yield Action(owner, who, " ".join([*map(_ended, listed[:-1]), listed[-1]]))
+
+
+def _ended(text: str) -> str:
+    """Returns the text with a full stop: texts that end with a command have none."""
+    return text if text.endswith((".", ":", ",")) else f"{text}."

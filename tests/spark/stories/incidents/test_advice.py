@@ -105,6 +105,11 @@ def test_how_long_requests_were_waited_for_is_named(
     assert "now they gave up a request after 9.50 s" in text
 
 
+def test_a_command_at_the_end_of_a_part_ends_its_sentence() -> None:
+    (action,) = one_for_each_owner([brokers("See: kafka-topics.sh --describe"), brokers("Then wait."), brokers("ls")])
+    assert action.text == "See: kafka-topics.sh --describe. Then wait. ls"
+
+
 def test_each_owner_has_one_action_and_clients_one_for_each_library() -> None:
     parts = [
         brokers("Look."),
