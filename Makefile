@@ -26,8 +26,6 @@ SCRIPT := analyzer/kafkascope_analyzer/report/html/script
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(SCRIPT)
 # What exports are made for: promtool, Prometheus, a collector of OpenTelemetry, Grafana's schema.
 TOOLS := $(CURDIR)/build/tools
-# Captures with their truth, scores and vectors that are too large for this repository, where they lie beside it.
-SHARED ?= ../shared
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
 .PHONY: help report test slow lab checked screens vectors scores hostile exports export-tools lint types imports page page-check docs docs-check site fuzz bench speed sbom java clean
@@ -37,7 +35,7 @@ help:
 	@echo 'make slow     tests that take long: Spark, commands and ingests from end to end, a wheel, kills'
 	@echo 'make lab      what make slow shows on a small scale: with a Spark cluster, S3 in Spark, large captures, more jobs'
 	@echo 'make checked  the kernels with every index checked'
-	@echo 'make screens  first screens of reported situations; vectors, scores, hostile: with what SHARED=$(SHARED) has'
+	@echo 'make screens  first screens of reported situations; vectors, scores, hostile: with the captures, scores and vectors of the folder SHARED'
 	@echo 'make exports  loads each export in the tool it is for, as far as installed; make export-tools: builds those tools (15 minutes)'
 	@echo 'make fuzz     mutated inputs at every layer, in minutes; LONG=1: hours; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
@@ -53,8 +51,8 @@ test: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST)
 
 # What takes long, a second of processor time for a test or more: all that starts Spark, commands and several
-# ingests from end to end, every number of every table at its limits through all
-# queries, secrets through the stories, workers that fail, kills and Ctrl-C.
+# ingests from end to end, every number of every table at its limits through all queries, secrets through the
+# stories, workers that fail, kills and Ctrl-C.
 slow: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST) -m "(slow or spark) and not lab"
 
@@ -73,9 +71,10 @@ checked: .stamps/installed-test
 
 # Analyzes captures of situations that users reported, and checks what their reports say first.
 screens: .stamps/installed java
-	$(BIN)/python -m scripts.check_first_screens scripts/first_screens.toml fixtures/reported $(wildcard $(SHARED)/public)
+	$(BIN)/python -m scripts.check_first_screens scripts/first_screens.toml fixtures/reported $(and $(SHARED),$(wildcard $(SHARED)/public))
 
-# Decodes vectors of Kafka's own classes.
+# SHARED of these three: a folder with captures and their truth, scores and vectors, which are too large for this
+# repository. Decodes vectors of Kafka's own classes.
 vectors: .stamps/installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SHARED)/score/vectors.py --command 'kafkascope decode --jsonl' \
 	  $(SHARED)/vectors/[0-9]*.jsonl.gz

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scripts.stories_in_process import session_for_findings, write_stories_in_process
+from scripts.stories_in_process import write_stories_in_process
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.report import render
+from kafkascope_spark.session import open_session
 
 WIDTH = 80
 
@@ -31,7 +32,7 @@ def first_screen(capture: Path) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as work:
         dataset = Path(work) / "first_screen.kscope"
         ingest([capture], dataset)
-        write_stories_in_process(dataset, session_for_findings())
+        write_stories_in_process(dataset, open_session())
         report = report_model(Dataset.open(dataset))
     return report.headline.verdict, " ".join(page_of(render(report), WIDTH, ascii_only=False).split())
 

@@ -22,10 +22,11 @@ from unittest.mock import patch
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from scripts.stories_in_process import session_for_findings, write_stories_in_process
+from scripts.stories_in_process import write_stories_in_process
 
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_spark.session import open_session
 
 STRICT = ("healthy_basic", "leader_move", "txn")
 DECIDES = ("core", "requests", "findings")
@@ -132,7 +133,7 @@ def judged(score: Path, truth: Path) -> tuple[list[str], list[str]]:
         dataset = Path(work) / f"{name}.kscope"
         try:
             ingest(files_of(captures, name), dataset)
-            write_stories_in_process(dataset, session_for_findings())
+            write_stories_in_process(dataset, open_session())
         except (CaptureError, UsageError) as error:
             return [], [f"analyze: {error}"]
         rows = with_old_versions(name, rows_of(score, dataset, truth), dataset)

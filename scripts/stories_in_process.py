@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -19,7 +18,7 @@ from kafkascope_spark.client_stage import SHARED, client_stage
 from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.exchange import Exchange
 from kafkascope_spark.incident_stage import FOUND, incident_stage
-from kafkascope_spark.session import class_archive, open_session
+from kafkascope_spark.session import keep_class_archive
 from kafkascope_spark.shared_stage import shared_stage
 from kafkascope_spark.stories.findings.file_reads import FileReads
 from kafkascope_spark.story_job import BY_CLIENT, BY_KEY, TABLES, TO_ONE
@@ -29,13 +28,6 @@ from kafkascope_spark.task_reports import REPORTS, failed_parts_of, listed, repo
 from kafkascope_spark.write_stories import write_findings
 
 BATCH_ROWS = 10_000
-
-
-def session_for_findings() -> Any:
-    """The embedded Spark session of this process. Its JVM uses an archive of Spark's classes, and writes none: writing
-    takes longer than the start, and this JVM ends when nothing follows."""
-    with patch.object(class_archive, "_claim", lambda claim: False):
-        return open_session()
 
 
 def write_stories_in_process(place: Path, session: Any = None, ignored: Collection[str] = ()) -> None:
@@ -61,6 +53,7 @@ def write_stories_in_process(place: Path, session: Any = None, ignored: Collecti
             tables = Tables(session, replace(dataset, manifest=made))
             findings, failed_rules = write_findings(tables, run, ignored, file_reads)
             files, failed = {**files, **findings}, joined_parts([*failed, *failed_rules])
+            keep_class_archive()
         new.commit(dataset.with_stories(files, DEFAULT_STALL_MS, failed, file_reads.save(dataset, new.run_id)))
 
 

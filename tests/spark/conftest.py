@@ -6,11 +6,12 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from scripts.stories_in_process import session_for_findings, write_stories_in_process
+from scripts.stories_in_process import write_stories_in_process
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
+from kafkascope_spark.session import class_archive, open_session
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
@@ -28,7 +29,11 @@ WHOLLY_ON_SPARK = ("healthy_basic", "leader_move", "txn")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    session = session_for_findings()
+    """The embedded session. Its JVM uses an archive of Spark's classes and writes none: writing takes longer than the
+    start, and this JVM ends when nothing follows."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(class_archive, "_claim", lambda claim: False)
+        session = open_session()
     yield session
     session.stop()
 

@@ -132,9 +132,8 @@ def _sentence_of_reader(f: Facts) -> str:
     which = f"{listed(f.places)}, which {'is' if len(f.places) == 1 else 'are'}"
     return (
         f"{client(f.client_id, f.client_ip)} goes on fetching {which} assigned to {owners} in generation "
-        f"{f.generation} "
-        f"of group {f.group_id} since {f.begin(f.first_ns)}: {times(f.n)} until {f.at(f.last_ns)}. Both read all "
-        "records, so that they are processed twice"
+        f"{f.generation} of group {f.group_id} since {f.begin(f.first_ns)}: {times(f.n)} until {f.at(f.last_ns)}. Both "
+        "read all records, so that they are processed twice"
     )
 
 

@@ -35,7 +35,7 @@ with usages as (
 ), storms as (
     select distinct u.client_instance_id, u.server, u.api_name
     from usages u join asked a on a.conn_id = u.conn_id and a.api_name = u.api_name
-), stormy as (
+), by_client as (
     select client_instance_id, server, api_name, min(client_id) as client_id, min(client_ip) as client_ip,
         max(node_id) as node_id, sum(n) as n, sum(n_failed) as n_failed, min(ts_ns) as first_ns,
         max(last_ns) as last_ns, {first_ids("conn_id", "ts_ns")} as conn_ids
@@ -43,7 +43,8 @@ with usages as (
     group by client_instance_id, server, api_name
 )
 select s.*, n_all, n_api - n as n_others, cast(null as array<string>) as evidence, array(node_id) as node_ids
-from stormy s join by_server using (server) join by_api using (server, api_name) join working using (client_instance_id)
+from by_client s join by_server using (server) join by_api using (server, api_name)
+    join working using (client_instance_id)
 """
 
 

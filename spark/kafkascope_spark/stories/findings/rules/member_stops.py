@@ -195,11 +195,11 @@ def _some_commit_no_more(tables: Tables) -> bool:
 
 def _sentence(f: Facts) -> str:
     last, name = f.last, client(f.client_id, f.client_ip)
-    told = f", which was answered with {last['error_name']}" if last["error_name"] in NOT_FATAL else ""
-    rejoin = " It was to join the group again then, and did not." if told else ""
+    answer = f", which was answered with {last['error_name']}" if last["error_name"] in NOT_FATAL else ""
+    rejoin = " It was to join the group again then, and did not." if answer else ""
     return (
-        f"{name} sent the last request for group {f.group_id} ({last['api_name']}) at {f.begin(f.first_ns)}{told}, and "
-        f"none in the {duration(f.last_ns - f.first_ns)} after it, though it went on with "
+        f"{name} sent the last request for group {f.group_id} ({last['api_name']}) at {f.begin(f.first_ns)}{answer}, "
+        f"and none in the {duration(f.last_ns - f.first_ns)} after it, though it went on with "
         f"{counted(f.n, 'other request')} ({', '.join(f.apis)}) and never left the group.{rejoin} {_consequence(f)}"
     )
 

@@ -21,14 +21,14 @@ _WITH_LEADER = _NAMED.and_where(leader_id=at_least(0), leader_epoch=at_least(0))
 _REFUSALS = Where(PARTITIONS, api_key=(api_keys.FETCH, api_keys.PRODUCE), direction="response", error_code=NOT_LEADER)
 _LOWEST, _HIGHEST = smallest("leader_id"), largest("leader_id")
 _FIRST, _LAST = smallest("ts_ns"), largest("ts_ns")
-_TELLER = "struct(o.server, o.node_id)"
+_SERVER = "struct(o.server, o.node_id)"
 # One finding per topic. In a leader epoch a partition has one leader. A topic that is created again begins again with
 # epoch 0, and so changes once. Servers of which each may serve every partition (WarpStream's agents) name leaders by
 # turns and refuse nothing: what nobody refused is no finding.
 _TWO_LEADERS = f"""
 with named as (
     select p.request_id, p.conn_id, p.cluster, p.topic, p.partition, p.leader_epoch, p.leader_id, p.ts_ns,
-        {_TELLER} as teller,
+        {_SERVER} as server_node,
         lag(p.leader_id) over (partition by p.cluster, p.topic, p.partition, p.leader_epoch
             order by p.ts_ns, p.request_id) as before_id
     from partitions p left semi join of_two_leaders t
@@ -36,20 +36,20 @@ with named as (
                 and t.leader_epoch = p.leader_epoch
         join owned_connections o on o.conn_id = p.conn_id
     where p.api_key = {api_keys.METADATA} and p.direction = 'response' and p.leader_id >= 0
-), by_teller as (
-    select cluster, topic, partition, leader_epoch, teller, leader_id, count(*) as n
-    from named group by cluster, topic, partition, leader_epoch, teller, leader_id
-), told as (
+), by_server as (
+    select cluster, topic, partition, leader_epoch, server_node, leader_id, count(*) as n
+    from named group by cluster, topic, partition, leader_epoch, server_node, leader_id
+), statements_of as (
     select cluster, topic, partition, leader_epoch,
-        array_sort(collect_list(struct(-n as minus_n, teller, leader_id))) as statements
-    from by_teller group by cluster, topic, partition, leader_epoch
+        array_sort(collect_list(struct(-n as minus_n, server_node, leader_id))) as statements
+    from by_server group by cluster, topic, partition, leader_epoch
 ), changing as (
     select cluster, topic, partition, leader_epoch, count(*) as n, count_if(leader_id != before_id) as n_changes,
         min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence, collect_set(conn_id) as conn_ids
     from named group by cluster, topic, partition, leader_epoch
     having count_if(leader_id != before_id) >= {limit.CONTRADICTIONS}
 ), by_place as (
-    select * from changing join told using (cluster, topic, partition, leader_epoch)
+    select * from changing join statements_of using (cluster, topic, partition, leader_epoch)
 ), refused as (
     select p.cluster, p.topic, p.partition, count(*) as n_refused from refusals p left semi join by_place b
         on b.cluster = p.cluster and b.topic = p.topic and b.partition = p.partition
@@ -85,15 +85,15 @@ with seen as (
     group by request_id, conn_id, cluster, topic
 ), each as (
     select r.request_id, r.conn_id, r.cluster, r.topic, d.partition, r.ts_ns,
-        array_contains(r.named, d.partition) as is_named, {_TELLER} as teller, o.client_id, o.client_ip
+        array_contains(r.named, d.partition) as is_named, {_SERVER} as server_node, o.client_id, o.client_ip
     from responses r join doubtful d on d.cluster = r.cluster and d.topic = r.topic and r.ts_ns >= d.first_ns
         join owned_connections o on o.conn_id = r.conn_id
 ), by_place as (
     select cluster, topic, partition, count_if(not is_named) as n, min(if(is_named, null, ts_ns)) as first_ns,
         max(if(is_named, null, ts_ns)) as last_ns, max(if(is_named, ts_ns, null)) as named_ns,
-        array_sort(collect_set(if(is_named, null, teller))) as tellers,
+        array_sort(collect_set(if(is_named, null, server_node))) as server_nodes,
         array_sort(collect_set(if(is_named, null, struct(client_id, client_ip)))) as clients,
-        max_by(if(is_named, teller, null), if(is_named, struct(ts_ns, request_id), null)) as namer,
+        max_by(if(is_named, server_node, null), if(is_named, struct(ts_ns, request_id), null)) as naming_server,
         max_by(request_id, if(is_named, struct(ts_ns, request_id), null)) as named_by,
         {first_ids("if(is_named, null, request_id)", "ts_ns", 20)} as lacking_ids, collect_set(conn_id) as conn_ids
     from each group by cluster, topic, partition
@@ -103,7 +103,7 @@ with seen as (
 )
 select topic, sum(n) as n, min(first_ns) as first_ns, max(last_ns) as last_ns,
     array_sort(collect_set(concat(topic, '-', partition))) as places,
-    max_by(struct(tellers, clients, namer, named_ns, n), struct(n, -cast(partition as bigint))) as worst,
+    max_by(struct(server_nodes, clients, naming_server, named_ns, n), struct(n, -cast(partition as bigint))) as worst,
     max_by(concat(lacking_ids, array(named_by)), struct(n, -cast(partition as bigint))) as evidence,
     cast(null as string) as client_instance_id,
     array_sort(array_distinct(flatten(collect_list(conn_ids)))) as conn_ids, 'warning' as severity
@@ -123,8 +123,8 @@ def _some_are_missing(tables: Tables) -> bool:
     return False
 
 
-def _nodes(tellers: Iterable[Any]) -> str:
-    return listed([node(each["node_id"], each["server"]) for each in tellers])
+def _nodes(server_nodes: Iterable[Any]) -> str:
+    return listed([node(each["node_id"], each["server"]) for each in server_nodes])
 
 
 def _sentence_of_leaders(f: Facts) -> str:
@@ -132,7 +132,7 @@ def _sentence_of_leaders(f: Facts) -> str:
     more = f", likewise for {counted(f.n_places - 1, 'more partition')}" if f.n_places > 1 else ""
     refused = f" Brokers refused requests for it {times(f.n_refused)} meanwhile (NOT_LEADER_OR_FOLLOWER)."
     said = [
-        f"{node(each['teller']['node_id'], each['teller']['server'])} names node {each['leader_id']} "
+        f"{node(each['server_node']['node_id'], each['server_node']['server'])} names node {each['leader_id']} "
         f"({counted(-each['minus_n'], 'response')})"
         for each in w["statements"]
     ]
@@ -145,18 +145,18 @@ def _sentence_of_leaders(f: Facts) -> str:
 
 
 def _sentence_of_missing(f: Facts) -> str:
-    w = f.worst
+    w, named_by = f.worst, f.worst["naming_server"]
     whom = listed([client(each["client_id"], each["client_ip"]) for each in w["clients"]])
     return (
-        f"Metadata of {_nodes(w['tellers'])} lacks {listed(f.places)} in {counted(w['n'], 'response')} from "
+        f"Metadata of {_nodes(w['server_nodes'])} lacks {listed(f.places)} in {counted(w['n'], 'response')} from "
         f"{f.begin(f.first_ns)} to {f.at(f.last_ns)}, without an error, although it was named before, and "
-        f"{node(w['namer']['node_id'], w['namer']['server'])} names it at {f.at(w['named_ns'])}. A client that "
+        f"{node(named_by['node_id'], named_by['server'])} names it at {f.at(w['named_ns'])}. A client that "
         f"believes these responses ({whom}) neither writes to it nor reads from it"
     )
 
 
 def _advice_on_leaders(f: Facts) -> str:
-    servers = [each["teller"] for each in f.worst["statements"]]
+    servers = [each["server_node"] for each in f.worst["statements"]]
     by_turns = [each for n, each in enumerate(servers) if each in servers[:n]]
     whose = (
         f"{_nodes(by_turns)} names both by turns, and is at fault"
@@ -173,7 +173,7 @@ def _advice_on_leaders(f: Facts) -> str:
 def _advice_on_missing(f: Facts) -> str:
     return (
         f"Compare what each broker says (kafka-topics.sh --describe --topic {f.topic} with each as "
-        f"--bootstrap-server): {_nodes(f.worst['tellers'])} did not have the whole topic. See its log for the "
+        f"--bootstrap-server): {_nodes(f.worst['server_nodes'])} did not have the whole topic. See its log for the "
         "controller's updates, and restart it if it stays behind; clients get the partitions back with their next "
         "Metadata."
     )

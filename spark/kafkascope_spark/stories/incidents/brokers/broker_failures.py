@@ -151,10 +151,10 @@ def _served_paths(rows: list[BrokerState]) -> Iterator[Failure]:
 def _without_lossy(failures: Iterable[Failure], paths: Iterable[Failure]) -> Iterator[Failure]:
     """Yields the failures without those of brokers that did not reach each other for a moment on a path that lost
     packets until then or from then on: their states are added to the failure of that path."""
-    lossy = [path for path in paths if path.kind is REPLICATION]
+    lossy = [(_ends_of(path), path) for path in paths if path.kind is REPLICATION]
     for failure in failures:
         ends = _ends_of(failure)
-        losing = (p for p in lossy if _ends_of(p) == ends and p.overlap_ns(failure.start_ns, failure.end_ns) >= 0)
+        losing = (p for its, p in lossy if its == ends and p.overlap_ns(failure.start_ns, failure.end_ns) >= 0)
         path = next(losing, None) if failure.kind is REPLICATION else None
         if path is None:
             yield failure
